@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# wrong versions of the core that tests must kill.

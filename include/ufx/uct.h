@@ -365,7 +365,8 @@ static inline ufx_status_t ufx_uct_ep_am_short(ufx_uct_ep_h ep, uint8_t id, uint
     return ep->ops->am_short(ep, id, header, payload, length);
 }
 
-/** Sends what `pack` writes, at most am.max_bcopy bytes. @return its length, or a negative status */
+/** Sends what `pack` writes, at most am.max_bcopy bytes. @return its length, or a negative status
+ */
 static inline ssize_t ufx_uct_ep_am_bcopy(ufx_uct_ep_h ep, uint8_t id, ufx_uct_pack_cb_t pack,
                                           void *arg, unsigned flags)
 {
@@ -547,11 +548,9 @@ static inline ufx_status_t ufx_uct_ep_invalidate(ufx_uct_ep_h ep, ufx_uct_comple
  *         (nothing changed); UFX_ERR_BAD_MESSAGE if the token does not parse (nothing changed);
  *         UFX_ERR_UNSUPPORTED; or the error with which `cb` stopped it (call again to go on)
  */
-static inline ufx_status_t ufx_uct_ep_outstanding_purge(ufx_uct_ep_h ep,
-                                                        ufx_uct_token_grade_t grade,
-                                                        const void *rx_token,
-                                                        size_t rx_token_length,
-                                                        ufx_uct_purge_cb_t cb, void *arg)
+static inline ufx_status_t
+ufx_uct_ep_outstanding_purge(ufx_uct_ep_h ep, ufx_uct_token_grade_t grade, const void *rx_token,
+                             size_t rx_token_length, ufx_uct_purge_cb_t cb, void *arg)
 {
     return ep->ops->outstanding_purge(ep, grade, rx_token, rx_token_length, cb, arg);
 }

@@ -117,8 +117,7 @@ typedef struct ufx_uct_md_ops {
     ufx_status_t (*mem_dereg)(ufx_uct_md_h md, ufx_uct_mem_h memh) UFX_NOEXCEPT;
     ufx_status_t (*mem_alloc)(ufx_uct_md_h md, const ufx_uct_mem_params_t *params,
                               ufx_uct_allocated_memory_t *mem) UFX_NOEXCEPT;
-    ufx_status_t (*mem_free)(ufx_uct_md_h md,
-                             const ufx_uct_allocated_memory_t *mem) UFX_NOEXCEPT;
+    ufx_status_t (*mem_free)(ufx_uct_md_h md, const ufx_uct_allocated_memory_t *mem) UFX_NOEXCEPT;
     ufx_status_t (*mkey_pack)(ufx_uct_md_h md, ufx_uct_mem_h memh, void *buffer) UFX_NOEXCEPT;
     ufx_status_t (*rkey_unpack)(ufx_uct_md_h md, const void *buffer, size_t length,
                                 ufx_uct_rkey_bundle_t *rkey) UFX_NOEXCEPT;
@@ -174,7 +173,7 @@ struct ufx_uct_component {
                             ufx_uct_md_h *md) UFX_NOEXCEPT;
 
     /** All settings the component reads; static; `*count` is written. */
-    const ufx_uct_config_row_t *(*config_rows)(size_t *count) UFX_NOEXCEPT;
+    const ufx_uct_config_row_t *(*config_rows)(size_t *count)UFX_NOEXCEPT;
 };
 
 /** What the program that loads a module gives it. Valid as long as the module is loaded. */

@@ -33,11 +33,11 @@ typedef uint64_t ufx_uct_rkey_t;                      /**< an unpacked remote ke
 #define UFX_UCT_INVALID_RKEY ((ufx_uct_rkey_t)-1)
 
 /** Longest names and opaque blobs, with the terminating NUL where they are text. */
-#define UFX_UCT_NAME_MAX        32
+#define UFX_UCT_NAME_MAX 32
 #define UFX_UCT_DEVICE_NAME_MAX 64
-#define UFX_UCT_TOKEN_MAX       64
-#define UFX_UCT_ADDR_MAX        256
-#define UFX_UCT_AM_ID_MAX       32 /**< active message ids are 0..31 */
+#define UFX_UCT_TOKEN_MAX 64
+#define UFX_UCT_ADDR_MAX 256
+#define UFX_UCT_AM_ID_MAX 32 /**< active message ids are 0..31 */
 
 /* ---- Configuration ---------------------------------------------------------------------------*/
 
@@ -57,27 +57,27 @@ typedef struct ufx_uct_config_row {
 /* ---- Memory ----------------------------------------------------------------------------------*/
 
 typedef enum ufx_uct_memory_type {
-    UFX_UCT_MEMORY_TYPE_HOST   = 0, /**< ordinary memory of this process */
-    UFX_UCT_MEMORY_TYPE_DEVICE = 1  /**< memory of an accelerator; refused by all transports today */
+    UFX_UCT_MEMORY_TYPE_HOST = 0,  /**< ordinary memory of this process */
+    UFX_UCT_MEMORY_TYPE_DEVICE = 1 /**< memory of an accelerator; refused by all transports today */
 } ufx_uct_memory_type_t;
 
 enum ufx_uct_mem_flags {
-    UFX_UCT_MEM_ACCESS_LOCAL_READ    = 1u << 0,
-    UFX_UCT_MEM_ACCESS_LOCAL_WRITE   = 1u << 1,
-    UFX_UCT_MEM_ACCESS_REMOTE_PUT    = 1u << 2,
-    UFX_UCT_MEM_ACCESS_REMOTE_GET    = 1u << 3,
+    UFX_UCT_MEM_ACCESS_LOCAL_READ = 1u << 0,
+    UFX_UCT_MEM_ACCESS_LOCAL_WRITE = 1u << 1,
+    UFX_UCT_MEM_ACCESS_REMOTE_PUT = 1u << 2,
+    UFX_UCT_MEM_ACCESS_REMOTE_GET = 1u << 3,
     UFX_UCT_MEM_ACCESS_REMOTE_ATOMIC = 1u << 4,
-    UFX_UCT_MEM_ACCESS_RMA           = 0x0fu,
-    UFX_UCT_MEM_ACCESS_ALL           = 0x1fu
+    UFX_UCT_MEM_ACCESS_RMA = 0x0fu,
+    UFX_UCT_MEM_ACCESS_ALL = 0x1fu
 };
 
 enum ufx_uct_mem_params_field {
-    UFX_UCT_MEM_PARAM_ADDRESS     = 1u << 0,
-    UFX_UCT_MEM_PARAM_LENGTH      = 1u << 1,
-    UFX_UCT_MEM_PARAM_FLAGS       = 1u << 2,
+    UFX_UCT_MEM_PARAM_ADDRESS = 1u << 0,
+    UFX_UCT_MEM_PARAM_LENGTH = 1u << 1,
+    UFX_UCT_MEM_PARAM_FLAGS = 1u << 2,
     UFX_UCT_MEM_PARAM_MEMORY_TYPE = 1u << 3,
-    UFX_UCT_MEM_PARAM_DMABUF      = 1u << 4,
-    UFX_UCT_MEM_PARAM_NAME        = 1u << 5
+    UFX_UCT_MEM_PARAM_DMABUF = 1u << 4,
+    UFX_UCT_MEM_PARAM_NAME = 1u << 5
 };
 
 /** What to register or allocate. LENGTH is required; ADDRESS is required to register. */
@@ -106,11 +106,11 @@ typedef struct ufx_uct_rkey_bundle {
 } ufx_uct_rkey_bundle_t;
 
 enum ufx_uct_md_flags {
-    UFX_UCT_MD_FLAG_REG        = 1u << 0, /**< mem_reg works */
-    UFX_UCT_MD_FLAG_ALLOC      = 1u << 1, /**< mem_alloc works */
-    UFX_UCT_MD_FLAG_NEED_MEMH  = 1u << 2, /**< local zcopy buffers must be registered */
-    UFX_UCT_MD_FLAG_NEED_RKEY  = 1u << 3, /**< remote operations take a packed and unpacked key */
-    UFX_UCT_MD_FLAG_INVALIDATE = 1u << 4  /**< dereg makes remote access fail from then on */
+    UFX_UCT_MD_FLAG_REG = 1u << 0,       /**< mem_reg works */
+    UFX_UCT_MD_FLAG_ALLOC = 1u << 1,     /**< mem_alloc works */
+    UFX_UCT_MD_FLAG_NEED_MEMH = 1u << 2, /**< local zcopy buffers must be registered */
+    UFX_UCT_MD_FLAG_NEED_RKEY = 1u << 3, /**< remote operations take a packed and unpacked key */
+    UFX_UCT_MD_FLAG_INVALIDATE = 1u << 4 /**< dereg makes remote access fail from then on */
 };
 
 typedef struct ufx_uct_md_attr {
@@ -125,9 +125,7 @@ typedef struct ufx_uct_md_resource {
     char md_name[UFX_UCT_DEVICE_NAME_MAX];
 } ufx_uct_md_resource_t;
 
-enum ufx_uct_md_params_field {
-    UFX_UCT_MD_PARAM_CONFIG = 1u << 0
-};
+enum ufx_uct_md_params_field { UFX_UCT_MD_PARAM_CONFIG = 1u << 0 };
 
 typedef struct ufx_uct_md_params {
     uint64_t field_mask;                  /**< of ufx_uct_md_params_field */
@@ -136,9 +134,9 @@ typedef struct ufx_uct_md_params {
 } ufx_uct_md_params_t;
 
 typedef enum ufx_uct_device_type {
-    UFX_UCT_DEVICE_NET  = 0, /**< crosses hosts: may be a rail */
-    UFX_UCT_DEVICE_SHM  = 1, /**< same host only */
-    UFX_UCT_DEVICE_SELF = 2  /**< same process only */
+    UFX_UCT_DEVICE_NET = 0, /**< crosses hosts: may be a rail */
+    UFX_UCT_DEVICE_SHM = 1, /**< same host only */
+    UFX_UCT_DEVICE_SELF = 2 /**< same process only */
 } ufx_uct_device_type_t;
 
 /** One (transport, device) pair that can be opened on an md. */
@@ -160,7 +158,8 @@ typedef struct ufx_uct_iov {
 
 typedef struct ufx_uct_completion ufx_uct_completion_t;
 
-/** Runs once, from progress only, when `count` reaches 0. It may free `self` and post operations. */
+/** Runs once, from progress only, when `count` reaches 0. It may free `self` and post operations.
+ */
 typedef void (*ufx_uct_completion_cb_t)(ufx_uct_completion_t *self) UFX_NOEXCEPT;
 
 /**
@@ -196,24 +195,21 @@ typedef ufx_status_t (*ufx_uct_am_cb_t)(void *arg, void *data, size_t length,
                                         unsigned flags) UFX_NOEXCEPT;
 
 typedef enum ufx_uct_atomic_op {
-    UFX_UCT_ATOMIC_ADD   = 0,
-    UFX_UCT_ATOMIC_AND   = 1,
-    UFX_UCT_ATOMIC_OR    = 2,
-    UFX_UCT_ATOMIC_XOR   = 3,
-    UFX_UCT_ATOMIC_SWAP  = 4, /**< fetching only */
-    UFX_UCT_ATOMIC_CSWAP = 5  /**< fetching only */
+    UFX_UCT_ATOMIC_ADD = 0,
+    UFX_UCT_ATOMIC_AND = 1,
+    UFX_UCT_ATOMIC_OR = 2,
+    UFX_UCT_ATOMIC_XOR = 3,
+    UFX_UCT_ATOMIC_SWAP = 4, /**< fetching only */
+    UFX_UCT_ATOMIC_CSWAP = 5 /**< fetching only */
 } ufx_uct_atomic_op_t;
 
 enum ufx_uct_flush_flags {
-    UFX_UCT_FLUSH_LOCAL  = 0,       /**< local buffers of everything before may be reused */
+    UFX_UCT_FLUSH_LOCAL = 0,        /**< local buffers of everything before may be reused */
     UFX_UCT_FLUSH_REMOTE = 1u << 0, /**< everything before is applied at the target */
     UFX_UCT_FLUSH_CANCEL = 1u << 1  /**< end everything outstanding with UFX_ERR_CANCELED */
 };
 
-enum ufx_uct_event_flags {
-    UFX_UCT_EVENT_SEND_COMP = 1u << 0,
-    UFX_UCT_EVENT_RECV      = 1u << 1
-};
+enum ufx_uct_event_flags { UFX_UCT_EVENT_SEND_COMP = 1u << 0, UFX_UCT_EVENT_RECV = 1u << 1 };
 
 typedef struct ufx_uct_pending_req ufx_uct_pending_req_t;
 
@@ -237,23 +233,23 @@ typedef void (*ufx_uct_pending_purge_cb_t)(ufx_uct_pending_req_t *req, void *arg
 
 /** Why an ep failed: what the layer above needs to choose between lane and rail. */
 typedef enum ufx_uct_error_cause {
-    UFX_UCT_CAUSE_NONE           = 0,
-    UFX_UCT_CAUSE_OWN_QP         = 1,  /**< own queue pair or socket broke without a better reason */
-    UFX_UCT_CAUSE_LOCAL_PROT     = 2,  /**< a local buffer is not accessible: the user's bug */
-    UFX_UCT_CAUSE_REMOTE_ACCESS  = 3,  /**< the target refused key, range or rights: user's bug */
-    UFX_UCT_CAUSE_RNR_EXCEEDED   = 4,  /**< the receiver had no buffer for too long */
-    UFX_UCT_CAUSE_RETRY_EXCEEDED = 5,  /**< no ack from the peer: rail or peer QP may be dead */
-    UFX_UCT_CAUSE_CONN_RESET     = 6,  /**< EOF or ECONNRESET */
-    UFX_UCT_CAUSE_CONN_REFUSED   = 7,  /**< ECONNREFUSED while connecting */
-    UFX_UCT_CAUSE_TIMED_OUT      = 8,  /**< ETIMEDOUT of the network */
-    UFX_UCT_CAUSE_UNREACHABLE    = 9,  /**< EHOSTUNREACH, ENETUNREACH, ENETDOWN */
-    UFX_UCT_CAUSE_ADDR_REMOVED   = 10, /**< the local address of the device is gone */
-    UFX_UCT_CAUSE_PORT_DOWN      = 11,
-    UFX_UCT_CAUSE_DEVICE_FATAL   = 12,
-    UFX_UCT_CAUSE_BAD_MESSAGE    = 13, /**< the peer sent what does not parse */
-    UFX_UCT_CAUSE_INVALIDATED    = 14, /**< by ufx_uct_ep_invalidate() */
-    UFX_UCT_CAUSE_CANCELED       = 15, /**< by flush with CANCEL */
-    UFX_UCT_CAUSE_INJECTED       = 16  /**< by ufx_uct_iface_set_link() */
+    UFX_UCT_CAUSE_NONE = 0,
+    UFX_UCT_CAUSE_OWN_QP = 1,         /**< own queue pair or socket broke without a better reason */
+    UFX_UCT_CAUSE_LOCAL_PROT = 2,     /**< a local buffer is not accessible: the user's bug */
+    UFX_UCT_CAUSE_REMOTE_ACCESS = 3,  /**< the target refused key, range or rights: user's bug */
+    UFX_UCT_CAUSE_RNR_EXCEEDED = 4,   /**< the receiver had no buffer for too long */
+    UFX_UCT_CAUSE_RETRY_EXCEEDED = 5, /**< no ack from the peer: rail or peer QP may be dead */
+    UFX_UCT_CAUSE_CONN_RESET = 6,     /**< EOF or ECONNRESET */
+    UFX_UCT_CAUSE_CONN_REFUSED = 7,   /**< ECONNREFUSED while connecting */
+    UFX_UCT_CAUSE_TIMED_OUT = 8,      /**< ETIMEDOUT of the network */
+    UFX_UCT_CAUSE_UNREACHABLE = 9,    /**< EHOSTUNREACH, ENETUNREACH, ENETDOWN */
+    UFX_UCT_CAUSE_ADDR_REMOVED = 10,  /**< the local address of the device is gone */
+    UFX_UCT_CAUSE_PORT_DOWN = 11,
+    UFX_UCT_CAUSE_DEVICE_FATAL = 12,
+    UFX_UCT_CAUSE_BAD_MESSAGE = 13, /**< the peer sent what does not parse */
+    UFX_UCT_CAUSE_INVALIDATED = 14, /**< by ufx_uct_ep_invalidate() */
+    UFX_UCT_CAUSE_CANCELED = 15,    /**< by flush with CANCEL */
+    UFX_UCT_CAUSE_INJECTED = 16     /**< by ufx_uct_iface_set_link() */
 } ufx_uct_error_cause_t;
 
 typedef struct ufx_uct_error {
@@ -275,8 +271,8 @@ typedef ufx_status_t (*ufx_uct_err_handler_t)(void *arg, ufx_uct_ep_h ep,
                                               const ufx_uct_error_t *error) UFX_NOEXCEPT;
 
 typedef enum ufx_uct_iface_event_type {
-    UFX_UCT_IFACE_PORT_DOWN    = 0,
-    UFX_UCT_IFACE_PORT_UP      = 1,
+    UFX_UCT_IFACE_PORT_DOWN = 0,
+    UFX_UCT_IFACE_PORT_UP = 1,
     UFX_UCT_IFACE_ADDR_CHANGED = 2,
     UFX_UCT_IFACE_DEVICE_FATAL = 3
 } ufx_uct_iface_event_type_t;
@@ -296,37 +292,37 @@ typedef void (*ufx_uct_iface_event_cb_t)(void *arg, ufx_uct_iface_h iface,
 
 /** What an iface can do. Bits of operations come from the methods of its class. */
 enum ufx_uct_iface_caps {
-    UFX_UCT_CAP_AM_SHORT         = 1u << 0,
-    UFX_UCT_CAP_AM_BCOPY         = 1u << 1,
-    UFX_UCT_CAP_AM_ZCOPY         = 1u << 2,
-    UFX_UCT_CAP_PUT_SHORT        = 1u << 3,
-    UFX_UCT_CAP_PUT_BCOPY        = 1u << 4,
-    UFX_UCT_CAP_PUT_ZCOPY        = 1u << 5,
-    UFX_UCT_CAP_GET_SHORT        = 1u << 6,
-    UFX_UCT_CAP_GET_BCOPY        = 1u << 7,
-    UFX_UCT_CAP_GET_ZCOPY        = 1u << 8,
-    UFX_UCT_CAP_ATOMIC32_POST    = 1u << 9,
-    UFX_UCT_CAP_ATOMIC64_POST    = 1u << 10,
-    UFX_UCT_CAP_ATOMIC32_FETCH   = 1u << 11,
-    UFX_UCT_CAP_ATOMIC64_FETCH   = 1u << 12,
-    UFX_UCT_CAP_ATOMIC32_CSWAP   = 1u << 13,
-    UFX_UCT_CAP_ATOMIC64_CSWAP   = 1u << 14,
-    UFX_UCT_CAP_PENDING          = 1u << 15,
-    UFX_UCT_CAP_FLUSH            = 1u << 16,
-    UFX_UCT_CAP_FENCE            = 1u << 17,
-    UFX_UCT_CAP_CHECK            = 1u << 18,
-    UFX_UCT_CAP_CONNECT_TO_EP    = 1u << 19,
+    UFX_UCT_CAP_AM_SHORT = 1u << 0,
+    UFX_UCT_CAP_AM_BCOPY = 1u << 1,
+    UFX_UCT_CAP_AM_ZCOPY = 1u << 2,
+    UFX_UCT_CAP_PUT_SHORT = 1u << 3,
+    UFX_UCT_CAP_PUT_BCOPY = 1u << 4,
+    UFX_UCT_CAP_PUT_ZCOPY = 1u << 5,
+    UFX_UCT_CAP_GET_SHORT = 1u << 6,
+    UFX_UCT_CAP_GET_BCOPY = 1u << 7,
+    UFX_UCT_CAP_GET_ZCOPY = 1u << 8,
+    UFX_UCT_CAP_ATOMIC32_POST = 1u << 9,
+    UFX_UCT_CAP_ATOMIC64_POST = 1u << 10,
+    UFX_UCT_CAP_ATOMIC32_FETCH = 1u << 11,
+    UFX_UCT_CAP_ATOMIC64_FETCH = 1u << 12,
+    UFX_UCT_CAP_ATOMIC32_CSWAP = 1u << 13,
+    UFX_UCT_CAP_ATOMIC64_CSWAP = 1u << 14,
+    UFX_UCT_CAP_PENDING = 1u << 15,
+    UFX_UCT_CAP_FLUSH = 1u << 16,
+    UFX_UCT_CAP_FENCE = 1u << 17,
+    UFX_UCT_CAP_CHECK = 1u << 18,
+    UFX_UCT_CAP_CONNECT_TO_EP = 1u << 19,
     UFX_UCT_CAP_CONNECT_TO_IFACE = 1u << 20,
-    UFX_UCT_CAP_EVENT_FD         = 1u << 21,
-    UFX_UCT_CAP_INVALIDATE       = 1u << 22,
-    UFX_UCT_CAP_TOKENS           = 1u << 23, /**< ep_query(TX_TOKEN) and iface_query_token */
-    UFX_UCT_CAP_PURGE            = 1u << 24, /**< outstanding_purge */
-    UFX_UCT_CAP_SET_LINK         = 1u << 25,
+    UFX_UCT_CAP_EVENT_FD = 1u << 21,
+    UFX_UCT_CAP_INVALIDATE = 1u << 22,
+    UFX_UCT_CAP_TOKENS = 1u << 23, /**< ep_query(TX_TOKEN) and iface_query_token */
+    UFX_UCT_CAP_PURGE = 1u << 24,  /**< outstanding_purge */
+    UFX_UCT_CAP_SET_LINK = 1u << 25,
     /* Properties, not methods. */
     UFX_UCT_CAP_COMPLETION_IS_DELIVERY = 1u << 26, /**< an AM's completion: handed to the peer */
-    UFX_UCT_CAP_AM_DUP                 = 1u << 27, /**< handlers may see a message twice */
-    UFX_UCT_CAP_ATOMIC_DEVICE          = 1u << 28, /**< atomics are not atomic with the CPU */
-    UFX_UCT_CAP_ORDERED                = 1u << 29  /**< one ep's operations are applied in order */
+    UFX_UCT_CAP_AM_DUP = 1u << 27,                 /**< handlers may see a message twice */
+    UFX_UCT_CAP_ATOMIC_DEVICE = 1u << 28,          /**< atomics are not atomic with the CPU */
+    UFX_UCT_CAP_ORDERED = 1u << 29                 /**< one ep's operations are applied in order */
 };
 
 /** Limits of one family of operations (am, put or get), in bytes; 0 where not supported. */
@@ -351,8 +347,8 @@ typedef struct ufx_uct_iface_attr {
     size_t device_addr_len;
     size_t iface_addr_len;
     size_t ep_addr_len;
-    size_t token_len;      /**< of tx and rx tokens, at most UFX_UCT_TOKEN_MAX */
-    size_t mtu;            /**< granularity of partial puts; 1 for byte streams */
+    size_t token_len;       /**< of tx and rx tokens, at most UFX_UCT_TOKEN_MAX */
+    size_t mtu;             /**< granularity of partial puts; 1 for byte streams */
     size_t max_outstanding; /**< operations per ep before NO_RESOURCE */
     uint64_t latency_ns;
     double bandwidth; /**< bytes per second, of the device */
@@ -362,12 +358,12 @@ typedef struct ufx_uct_iface_attr {
 } ufx_uct_iface_attr_t;
 
 enum ufx_uct_iface_params_field {
-    UFX_UCT_IFACE_PARAM_TL_NAME     = 1u << 0,
-    UFX_UCT_IFACE_PARAM_DEV_NAME    = 1u << 1,
-    UFX_UCT_IFACE_PARAM_WORKER      = 1u << 2,
+    UFX_UCT_IFACE_PARAM_TL_NAME = 1u << 0,
+    UFX_UCT_IFACE_PARAM_DEV_NAME = 1u << 1,
+    UFX_UCT_IFACE_PARAM_WORKER = 1u << 2,
     UFX_UCT_IFACE_PARAM_ERR_HANDLER = 1u << 3,
-    UFX_UCT_IFACE_PARAM_EVENT_CB    = 1u << 4,
-    UFX_UCT_IFACE_PARAM_CONFIG      = 1u << 5,
+    UFX_UCT_IFACE_PARAM_EVENT_CB = 1u << 4,
+    UFX_UCT_IFACE_PARAM_CONFIG = 1u << 5,
     UFX_UCT_IFACE_PARAM_RX_HEADROOM = 1u << 6
 };
 
@@ -403,34 +399,34 @@ typedef struct ufx_uct_iface_stats {
 /* ---- Endpoints -------------------------------------------------------------------------------*/
 
 typedef enum ufx_uct_ep_state {
-    UFX_UCT_EP_INIT     = 0, /**< created, not connected: posts give NO_RESOURCE */
-    UFX_UCT_EP_LIVE     = 1,
+    UFX_UCT_EP_INIT = 0, /**< created, not connected: posts give NO_RESOURCE */
+    UFX_UCT_EP_LIVE = 1,
     UFX_UCT_EP_DEFERRED = 2, /**< failed; outstanding operations kept, posts refused */
-    UFX_UCT_EP_PURGED   = 3, /**< failed; outstanding operations handed out */
-    UFX_UCT_EP_DEAD     = 4  /**< failed; outstanding operations completed with an error */
+    UFX_UCT_EP_PURGED = 3,   /**< failed; outstanding operations handed out */
+    UFX_UCT_EP_DEAD = 4      /**< failed; outstanding operations completed with an error */
 } ufx_uct_ep_state_t;
 
 enum ufx_uct_ep_params_field {
     UFX_UCT_EP_PARAM_DEVICE_ADDR = 1u << 0,
-    UFX_UCT_EP_PARAM_IFACE_ADDR  = 1u << 1,
-    UFX_UCT_EP_PARAM_USER_DATA   = 1u << 2
+    UFX_UCT_EP_PARAM_IFACE_ADDR = 1u << 1,
+    UFX_UCT_EP_PARAM_USER_DATA = 1u << 2
 };
 
 /** With DEVICE_ADDR and IFACE_ADDR the ep connects to the iface; without, by connect_to_ep. */
 typedef struct ufx_uct_ep_params {
-    uint64_t field_mask;       /**< of ufx_uct_ep_params_field */
-    const void *device_addr;   /**< device_addr_len bytes of the peer, borrowed for the call */
-    const void *iface_addr;    /**< iface_addr_len bytes of the peer, borrowed for the call */
-    void *user_data;           /**< handed back by ep_query */
+    uint64_t field_mask;     /**< of ufx_uct_ep_params_field */
+    const void *device_addr; /**< device_addr_len bytes of the peer, borrowed for the call */
+    const void *iface_addr;  /**< iface_addr_len bytes of the peer, borrowed for the call */
+    void *user_data;         /**< handed back by ep_query */
 } ufx_uct_ep_params_t;
 
 enum ufx_uct_ep_attr_field {
-    UFX_UCT_EP_ATTR_STATE       = 1u << 0,
-    UFX_UCT_EP_ATTR_USER_DATA   = 1u << 1,
-    UFX_UCT_EP_ATTR_TX_TOKEN    = 1u << 2,
+    UFX_UCT_EP_ATTR_STATE = 1u << 0,
+    UFX_UCT_EP_ATTR_USER_DATA = 1u << 1,
+    UFX_UCT_EP_ATTR_TX_TOKEN = 1u << 2,
     UFX_UCT_EP_ATTR_OUTSTANDING = 1u << 3,
-    UFX_UCT_EP_ATTR_PROGRESS    = 1u << 4,
-    UFX_UCT_EP_ATTR_LOCAL_NAME  = 1u << 5
+    UFX_UCT_EP_ATTR_PROGRESS = 1u << 4,
+    UFX_UCT_EP_ATTR_LOCAL_NAME = 1u << 5
 };
 
 typedef struct ufx_uct_ep_attr {
@@ -441,10 +437,10 @@ typedef struct ufx_uct_ep_attr {
     size_t tx_token_len;
     uint64_t outstanding_ops;
     uint64_t outstanding_bytes;
-    uint64_t completed_ops;  /**< PROGRESS: monotonic; signs of life for stall detection */
-    uint64_t acked_bytes;    /**< PROGRESS: monotonic, where the network tells */
-    int network_unacked;     /**< PROGRESS: 1 if the network (not the peer's program) owes an ack */
-    uint64_t srtt_ns;        /**< PROGRESS: smoothed round-trip time, 0 if unknown */
+    uint64_t completed_ops; /**< PROGRESS: monotonic; signs of life for stall detection */
+    uint64_t acked_bytes;   /**< PROGRESS: monotonic, where the network tells */
+    int network_unacked;    /**< PROGRESS: 1 if the network (not the peer's program) owes an ack */
+    uint64_t srtt_ns;       /**< PROGRESS: smoothed round-trip time, 0 if unknown */
     char name[UFX_UCT_DEVICE_NAME_MAX]; /**< for logs: QPN, or local and remote port */
 } ufx_uct_ep_attr_t;
 
@@ -454,26 +450,26 @@ typedef struct ufx_uct_ep_attr {
 typedef enum ufx_uct_token_grade {
     UFX_UCT_GRADE_EXACT = 0, /**< the position is final and exact */
     UFX_UCT_GRADE_BLIND = 1, /**< nothing can land any more, position unknown */
-    UFX_UCT_GRADE_OPEN  = 2  /**< the side that owes the token could not close its side */
+    UFX_UCT_GRADE_OPEN = 2   /**< the side that owes the token could not close its side */
 } ufx_uct_token_grade_t;
 
 typedef enum ufx_uct_verdict {
-    UFX_UCT_VERDICT_LANDED      = 0,
-    UFX_UCT_VERDICT_PARTIAL     = 1, /**< the first `bytes` of a put landed */
-    UFX_UCT_VERDICT_NOT_LANDED  = 2,
+    UFX_UCT_VERDICT_LANDED = 0,
+    UFX_UCT_VERDICT_PARTIAL = 1, /**< the first `bytes` of a put landed */
+    UFX_UCT_VERDICT_NOT_LANDED = 2,
     UFX_UCT_VERDICT_RESULT_LOST = 3, /**< executed at the target; its answer is gone */
-    UFX_UCT_VERDICT_UNKNOWN     = 4
+    UFX_UCT_VERDICT_UNKNOWN = 4
 } ufx_uct_verdict_t;
 
 typedef enum ufx_uct_op_kind {
-    UFX_UCT_OP_AM           = 0,
-    UFX_UCT_OP_PUT          = 1,
-    UFX_UCT_OP_GET          = 2,
-    UFX_UCT_OP_ATOMIC_POST  = 3,
+    UFX_UCT_OP_AM = 0,
+    UFX_UCT_OP_PUT = 1,
+    UFX_UCT_OP_GET = 2,
+    UFX_UCT_OP_ATOMIC_POST = 3,
     UFX_UCT_OP_ATOMIC_FETCH = 4, /**< also cswap: atomic_op says */
-    UFX_UCT_OP_FLUSH_LOCAL  = 5,
+    UFX_UCT_OP_FLUSH_LOCAL = 5,
     UFX_UCT_OP_FLUSH_REMOTE = 6,
-    UFX_UCT_OP_CHECK        = 7
+    UFX_UCT_OP_CHECK = 7
 } ufx_uct_op_kind_t;
 
 typedef enum ufx_uct_op_form {
@@ -490,23 +486,23 @@ typedef struct ufx_uct_op_desc {
     uint64_t field_mask; /**< reserved, 0 */
     ufx_uct_op_kind_t kind;
     ufx_uct_op_form_t form;
-    uint64_t index;          /**< posting order on this ep, from 0 */
-    uint64_t remote_addr;    /**< put, get, atomic */
-    ufx_uct_rkey_t rkey;     /**< put, get, atomic */
-    size_t length;           /**< payload (am: without the header) */
-    uint8_t am_id;           /**< am */
-    const void *header;      /**< am: header bytes (am_short: the 8 header bytes) */
-    size_t header_length;    /**< am */
-    const void *payload;     /**< short, bcopy: the payload; NULL for zcopy and get */
+    uint64_t index;           /**< posting order on this ep, from 0 */
+    uint64_t remote_addr;     /**< put, get, atomic */
+    ufx_uct_rkey_t rkey;      /**< put, get, atomic */
+    size_t length;            /**< payload (am: without the header) */
+    uint8_t am_id;            /**< am */
+    const void *header;       /**< am: header bytes (am_short: the 8 header bytes) */
+    size_t header_length;     /**< am */
+    const void *payload;      /**< short, bcopy: the payload; NULL for zcopy and get */
     const ufx_uct_iov_t *iov; /**< zcopy */
     size_t iov_count;
     ufx_uct_unpack_cb_t unpack_cb; /**< get_bcopy */
     void *unpack_arg;
     ufx_uct_atomic_op_t atomic_op;
-    unsigned atomic_size;    /**< 4 or 8 */
+    unsigned atomic_size; /**< 4 or 8 */
     uint64_t operand;
-    uint64_t compare;        /**< cswap */
-    void *result;            /**< fetch, get_short: where the answer goes */
+    uint64_t compare;           /**< cswap */
+    void *result;               /**< fetch, get_short: where the answer goes */
     ufx_uct_completion_t *comp; /**< NULL if the poster gave none; the callback now owns it */
 } ufx_uct_op_desc_t;
 

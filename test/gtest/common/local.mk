@@ -18,7 +18,7 @@ CATCH_PCH += %D%/pch/catch2/catch.hpp.gch
 CATCH_PCH_FLAGS += -I$(top_builddir)/%D%/pch -include catch2/catch.hpp
 CLEANFILES += $(CATCH_PCH) %D%/pch/catch2/catch.hpp
 
-%D%/pch/catch2/catch.hpp.gch: $(srcdir)/%D%/local.mk Makefile
+%D%/pch/catch2/catch.hpp.gch: $(srcdir)/%D%/local.mk config.status
 	@$(MKDIR_P) $(@D)
 	@echo "#include_next <catch2/catch.hpp>" > $(@D)/catch.hpp
 	$(AM_V_GEN)$(CXX) $(DEFS) $(DEFAULT_INCLUDES) $(INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) \

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PUTs that something is ordered after (a notify, or what follows a fence), and where each one is.
+#pragma once
+
+#include "ucp/core/types.h"
+
+#include "ufx/status.h"
+
+#include <vector>
+
+namespace ufx::ucp::core {
+
+using group_id = std::uint32_t; // 0 = none
+
+// A PUT of the group is WAITING (not posted, or frozen), POSTED on a lane, or final. What follows may
+// be posted *or replayed* on a lane only when every PUT is final or is posted on that very lane and
+// epoch; across rails that means: all final. A PUT that ends in any status but OK makes what follows
+// a SKIP.
+class order_group {
+public:
+    void add(std::uint32_t puts) { not_final_ += puts; }
+    void posted(rail_id rail, epoch_t epoch);
+    // Its lane was purged and the PUT goes to the frozen list.
+    void frozen(rail_id rail, epoch_t epoch);
+    // Final after it was posted on that lane.
+    void final_on(rail_id rail, epoch_t epoch, ufx_status_t status);
+    // Final while it was waiting (canceled, replay budget used up).
+    void final_waiting(ufx_status_t status);
+
+    bool may_follow(rail_id rail, epoch_t epoch) const;
+    bool failed() const { return failed_; }
+    bool all_final() const { return not_final_ == 0; }
+    bool operator==(const order_group &) const = default;
+
+private:
+    struct place {
+        rail_id rail;
+        epoch_t epoch;
+        std::uint32_t count;
+        bool operator==(const place &) const = default;
+    };
+    void leave(rail_id rail, epoch_t epoch);
+
+    std::uint32_t not_final_ = 0;
+    bool failed_ = false;
+    std::vector<place> posted_;
+};
+
+} // namespace ufx::ucp::core

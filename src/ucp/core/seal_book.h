@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Seal records of one peer: what this side said in its SEALs, kept and resent until SEAL_ACK.
+#pragma once
+
+#include "ucp/core/action.h"
+#include "ucp/core/resend.h"
+
+#include <vector>
+
+namespace ufx::ucp::core {
+
+// A record outlives its lane and even its ep; it dies by SEAL_ACK or when the peer is declared dead.
+class seal_book {
+public:
+    // Files the SEAL under a new seal id, sends it, and arms its timer.
+    void open(seal_msg seal, time_ns now, action_list &out);
+    // Sends the record of that lane again, if there is one that is not acked. True if there was.
+    bool answer_again(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch, action_list &out);
+    // Of (own ep, rail, epoch): one is kept and not acked.
+    bool holds(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch) const;
+    bool holds_any_of(ep_id own_ep) const;
+    // The timer of that record fired: send it again.
+    void timer(std::uint64_t seal_id, time_ns now, action_list &out);
+    // The peer acked it. The own ep of that record, or 0.
+    ep_id ack(std::uint64_t seal_id, action_list &out);
+    void forget_all(action_list &out);
+    bool empty() const { return records_.empty(); }
+
+    struct record {
+        seal_msg seal;
+        resend schedule;
+    };
+    const std::vector<record> &records() const { return records_; }
+
+private:
+    const record *find(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch) const;
+
+    std::uint64_t last_id_ = 0;
+    std::vector<record> records_;
+};
+
+} // namespace ufx::ucp::core

@@ -4,5 +4,8 @@ nodist_pkgconfig_DATA = %D%/ufx-ucs.pc %D%/ufx-uct.pc %D%/ufx-ucp.pc
 
 TREE_CHECKS = %D%/check_layers.sh %D%/check_headers.sh %D%/check_symbols.sh \
 	%D%/check_sources.sh %D%/check_scripts.sh %D%/check_install.sh %D%/check_driver.sh
-TESTS += $(TREE_CHECKS)
-dist_noinst_SCRIPTS += $(TREE_CHECKS) %D%/test_driver %D%/count_tests
+TESTS += $(TREE_CHECKS) %D%/coverage_rows
+dist_noinst_SCRIPTS += $(TREE_CHECKS) %D%/coverage_rows %D%/test_driver %D%/count_tests \
+	%D%/install-deps %D%/prepare %D%/check %D%/configure-devel %D%/configure-release \
+	%D%/configure-asan %D%/configure-tsan .ci/run
+dist_noinst_DATA += test/rows.tsv

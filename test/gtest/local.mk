@@ -11,3 +11,4 @@ include $(srcdir)/test/gtest/tools/local.mk
 endif
 check_PROGRAMS += $(CATCH_TESTS)
 TESTS += $(CATCH_TESTS)
+SANITIZED_TESTS += $(CATCH_TESTS)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parser of ufx.conf: lines `UFX_NAME = value`, comments after `#` at the start of a line.
+#ifndef UFX_UCS_CONFIG_FILE_H
+#define UFX_UCS_CONFIG_FILE_H
+
+#include "result.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ufx::ucs {
+
+struct config_file {
+    std::map<std::string, std::string> values; // full name to text; the last line of a name wins
+    std::vector<std::string> faults;           // one sentence for each line that was left out
+};
+
+// Takes any bytes.
+[[nodiscard]] config_file parse_config_file(std::string_view text);
+
+// Reads at most 1 MB; the status of the failing call if the file cannot be read.
+[[nodiscard]] result<std::string> read_config_file(const char *path);
+
+} // namespace ufx::ucs
+
+#endif

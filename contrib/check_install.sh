@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Check what `make install` leaves: a C11 program builds by pkg-config and runs against it alone,
-# each tool starts, and after `make uninstall` nothing is left. Run in the build folder.
+# every public header is there, each tool starts, and after `make uninstall` nothing is left. Run
+# in the build folder.
 set -eu
 
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -31,6 +32,12 @@ grep -qx "$(pkg-config --modversion ufx-ucp)" "$root/version"
 for tool in "$root"/"$(dirname "${libdir#"$root"}")"/bin/ufx_*; do
     [ -e "$tool" ] || continue
     LD_LIBRARY_PATH=$libdir "$tool" --help >/dev/null
+done
+for header in "$UFX_TOP_SRCDIR"/include/ufx/*.h; do
+    [ -n "$(find "$root" -path "*/ufx/${header##*/}")" ] || {
+        echo "not installed: $header"
+        exit 1
+    }
 done
 installed=$(find "$root" ! -type d ! -name 'program*' ! -name version | wc -l)
 

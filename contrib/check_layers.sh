@@ -37,6 +37,7 @@ allowed() {
     *../*) return 1 ;;
     esac
     case $what in
+    '"ufx/'*'"') name=${what#\"} name="<${name%\"}>" ;;
     '"'*/*'"') name=${what#\"} name=${name%\"} ;;
     '"'*'"') name=${what#\"} name=${file#src/} name=${name%/*}/${what#\"} name=${name%\"} ;;
     *) name=$what ;;
@@ -101,7 +102,9 @@ self_test() {
     try src/uct/tcp/a.h '"uct/self/ep.h"' bad
     try src/uct/tcp/a.h '"../self/ep.h"' bad
     try src/ucp/core/a.h '<ufx/status.h>' good
+    try src/ucp/core/a.h '"ufx/status.h"' good
     try src/ucp/core/a.h '<ufx/uct.h>' bad
+    try src/ucp/core/a.h '"ufx/uct.h"' bad
     try src/ucp/core/a.h '"ucp/worker.h"' bad
     try src/ucp/a.h '<ufx/uct.h>' good
     try src/ucp/a.h '"uct/base/ep.h"' bad

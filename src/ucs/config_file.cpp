@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -52,11 +51,11 @@ config_file parse_config_file(std::string_view text)
     return file;
 }
 
-config_file load_config_file(const char *path)
+result<std::string> read_config_file(const char *path)
 {
     fd file(::open(path, O_RDONLY | O_CLOEXEC));
     if (!file) {
-        return {{}, {std::string("cannot be opened: ") + std::strerror(errno)}};
+        return status_from_errno(errno);
     }
     std::string text;
     char part[4096];
@@ -66,14 +65,14 @@ config_file load_config_file(const char *path)
             continue;
         }
         if (count < 0) {
-            return {{}, {std::string("cannot be read: ") + std::strerror(errno)}};
+            return status_from_errno(errno);
         }
         if (count == 0) {
-            return parse_config_file(text);
+            return text;
         }
         text.append(part, static_cast<size_t>(count));
         if (text.size() > file_limit) {
-            return {{}, {"longer than 1 MB"}};
+            return UFX_ERR_BAD_MESSAGE;
         }
     }
 }

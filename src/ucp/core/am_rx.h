@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The receiving half of an ep's AM sequence: the window, what was taken from each lane, held bytes.
-#pragma once
+#ifndef UFX_UCP_CORE_AM_RX_H
+#define UFX_UCP_CORE_AM_RX_H
 
 #include "ucp/core/control_msg.h"
 #include "ucp/core/window.h"
@@ -46,3 +47,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

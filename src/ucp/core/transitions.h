@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The last 64 changes of a rail's state, with time and cause, for people and JSON.
-#pragma once
+#ifndef UFX_UCP_CORE_TRANSITIONS_H
+#define UFX_UCP_CORE_TRANSITIONS_H
 
 #include "ucp/core/action.h"
 
@@ -31,3 +32,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Place of uct/base/base.
+namespace ufx::uct {}

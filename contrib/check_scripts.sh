@@ -11,7 +11,7 @@ cd "${UFX_TOP_SRCDIR:-$(dirname "$0")/..}"
 scripts=$(find . \( -name .git -o -name 'build*' -o -name autom4te.cache \) -prune -o -type f -print |
     while read -r file; do
         case $file in
-        ./configure | ./config.* | ./ltmain.sh | ./install-sh | ./compile | ./missing | \
+        *~ | ./configure | ./config.* | ./ltmain.sh | ./install-sh | ./compile | ./missing | \
             ./depcomp | ./libtool | ./test-driver | ./ar-lib) continue ;;
         esac
         if head -n 1 "$file" | grep -qaE '^#! ?/bin/(ba|da)?sh|^#! ?/usr/bin/env (ba)?sh'; then

@@ -10,6 +10,7 @@ AC_DEFUN([UFX_FUZZ], [
             [AC_MSG_ERROR([--enable-fuzz needs CC=clang CXX=clang++])])
         UFX_CFLAGS="$UFX_CFLAGS -fsanitize=fuzzer-no-link"
         UFX_CXXFLAGS="$UFX_CXXFLAGS -fsanitize=fuzzer-no-link"
+        UFX_LDFLAGS="$UFX_LDFLAGS -fsanitize=fuzzer-no-link"
         UFX_LIB_LDFLAGS=
     ])
     AM_CONDITIONAL([FUZZ], [test "x$enable_fuzz" = xyes])

@@ -50,6 +50,15 @@ UFX_API void ufx_uct_release_component_list(const ufx_uct_component_t **componen
 UFX_API ufx_status_t ufx_uct_find_component(const char *name,
                                             const ufx_uct_component_t **component) UFX_NOEXCEPT;
 
+/**
+ * Adds a component that the program brings itself, such as a transport linked into it.
+ *
+ * @param component  static: it is used until the process ends
+ * @return UFX_OK, UFX_ERR_ALREADY_EXISTS if its name is taken, UFX_ERR_INVALID_PARAM if it is not
+ *         complete, UFX_ERR_NO_MEMORY. Any thread.
+ */
+UFX_API ufx_status_t ufx_uct_register_component(const ufx_uct_component_t *component) UFX_NOEXCEPT;
+
 /** Lists md names of a component; see ufx_uct_component::query_md_resources. */
 static inline ufx_status_t ufx_uct_component_query_mds(const ufx_uct_component_t *component,
                                                        ufx_uct_md_resource_t *resources,
@@ -481,9 +490,12 @@ static inline ufx_status_t ufx_uct_ep_atomic64_cswap(ufx_uct_ep_h ep, uint64_t c
 }
 
 /**
- * Queues a request behind those of the ep; its func runs from progress when there are resources.
+ * Queues a request behind those of the ep; its func runs from progress when there are resources, at
+ * most once a progress call. While a request waits, other posts on the ep give UFX_ERR_NO_RESOURCE,
+ * so nothing overtakes it. When the ep fails, requests stay queued for pending_purge(); those of an
+ * ep that is DEAD run once more and see the error from their post.
  *
- * @return UFX_OK; UFX_ERR_BUSY if there are resources now (post instead)
+ * @return UFX_OK; UFX_ERR_BUSY if there are resources now (post instead); the ep's error
  */
 static inline ufx_status_t ufx_uct_ep_pending_add(ufx_uct_ep_h ep, ufx_uct_pending_req_t *req)
 {

@@ -44,9 +44,11 @@ bool parse_choice(const config_row &row, std::string_view text, config_value &va
     return false;
 }
 
-bool check_range(const config_row &row, int64_t number, std::string &why)
+// An integer or a double.
+template <class T>
+bool check_range(const config_row &row, T number, std::string &why)
 {
-    if (number >= row.min && number <= row.max) {
+    if (number >= static_cast<T>(row.min) && number <= static_cast<T>(row.max)) {
         return true;
     }
     why = "out of range " + format_number(row.kind, row.min) + ".." +
@@ -80,10 +82,7 @@ bool parse_config_value(const config_row &row, std::string_view text, config_val
         return parse_time(text, value.number) && check_range(row, value.number, why);
     case config_kind::real:
         why = "not a number";
-        return parse_real(text, value.real) &&
-               (row.max == INT64_MAX ||
-                (why = describe_config_type(row), value.real >= static_cast<double>(row.min) &&
-                                                      value.real <= static_cast<double>(row.max)));
+        return parse_real(text, value.real) && check_range(row, value.real, why);
     case config_kind::choice:
         why = "expected one of " + choice_names(row, ", ");
         return parse_choice(row, text, value);
@@ -104,11 +103,10 @@ std::string describe_config_type(const config_row &row)
         return choice_names(row, "|");
     }
     std::string type = names[static_cast<size_t>(row.kind)];
-    bool ranged = row.kind == config_kind::integer ||
-                  ((row.kind == config_kind::size || row.kind == config_kind::time ||
-                    row.kind == config_kind::real) &&
-                   (row.min != 0 || row.max != INT64_MAX));
-    if (ranged) {
+    bool ordered = row.kind != config_kind::boolean && row.kind != config_kind::text &&
+                   row.kind != config_kind::list;
+    bool open = row.max == INT64_MAX && row.min == (row.kind == config_kind::real ? INT64_MIN : 0);
+    if (ordered && !open) {
         type += ", " + format_number(row.kind, row.min) + ".." + format_number(row.kind, row.max);
     }
     return type;

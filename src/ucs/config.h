@@ -100,7 +100,7 @@ constexpr int64_t least() noexcept
     if constexpr (kind_of<T>() == config_kind::integer) {
         return std::numeric_limits<T>::min();
     }
-    return 0;
+    return std::is_same_v<T, double> ? INT64_MIN : 0;
 }
 
 template <class T>

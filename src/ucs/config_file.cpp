@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -51,11 +52,11 @@ config_file parse_config_file(std::string_view text)
     return file;
 }
 
-result<std::string> read_config_file(const char *path)
+config_file load_config_file(const char *path)
 {
     fd file(::open(path, O_RDONLY | O_CLOEXEC));
     if (!file) {
-        return status_from_errno(errno);
+        return {{}, {std::string("cannot be opened: ") + std::strerror(errno)}};
     }
     std::string text;
     char part[4096];
@@ -65,14 +66,14 @@ result<std::string> read_config_file(const char *path)
             continue;
         }
         if (count < 0) {
-            return status_from_errno(errno);
+            return {{}, {std::string("cannot be read: ") + std::strerror(errno)}};
         }
         if (count == 0) {
-            return text;
+            return parse_config_file(text);
         }
         text.append(part, static_cast<size_t>(count));
         if (text.size() > file_limit) {
-            return UFX_ERR_BAD_MESSAGE;
+            return {{}, {"longer than 1 MB"}};
         }
     }
 }

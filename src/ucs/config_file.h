@@ -3,8 +3,6 @@
 #ifndef UFX_UCS_CONFIG_FILE_H
 #define UFX_UCS_CONFIG_FILE_H
 
-#include "result.h"
-
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,14 +12,14 @@ namespace ufx::ucs {
 
 struct config_file {
     std::map<std::string, std::string> values; // full name to text; the last line of a name wins
-    std::vector<std::string> faults;           // one sentence for each line that was left out
+    std::vector<std::string> faults;           // one clause for each line that was left out
 };
 
 // Takes any bytes.
 [[nodiscard]] config_file parse_config_file(std::string_view text);
 
-// Reads at most 1 MB; the status of the failing call if the file cannot be read.
-[[nodiscard]] result<std::string> read_config_file(const char *path);
+// Reads and parses a file of at most 1 MB. If that fails, there is one fault and no value.
+[[nodiscard]] config_file load_config_file(const char *path);
 
 } // namespace ufx::ucs
 

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -52,7 +53,7 @@ void add_row(registry &all, const char *title, const ufx_ucs_config_row_t &row)
 // Rows that no table has, because they are read where the services themselves start.
 constexpr ufx_ucs_config_row_t own_rows[] = {
     {sizeof(ufx_ucs_config_row_t), "UFX_CONFIG_FILE", "text", UFX_SYSCONFDIR "/ufx.conf",
-     "Configuration file. Read from the environment only."},
+     "Configuration file; none if empty. Read from the environment only."},
     {sizeof(ufx_ucs_config_row_t), "UFX_LOG_LEVEL", "fatal|error|warn|info|debug|trace", "warn",
      "Lines of this level and of more severe ones are logged."},
     {sizeof(ufx_ucs_config_row_t), "UFX_LOG_FILE", "text", "",
@@ -92,15 +93,12 @@ std::vector<std::string> read_file(registry &all)
     all.file_read = true;
     const char *chosen = std::getenv("UFX_CONFIG_FILE");
     all.file_path = chosen != nullptr ? chosen : UFX_SYSCONFDIR "/ufx.conf";
-    result<std::string> text = read_config_file(all.file_path.c_str());
-    if (!text) {
-        // Only a file that was asked for by name has to exist.
-        if (chosen == nullptr && text.error() == UFX_ERR_NO_ELEM) {
-            return {};
-        }
-        return {std::string("cannot be read: ") + ufx_ucs_status_string(text.error())};
+    // Only a file that was asked for by name has to exist.
+    if (all.file_path.empty() ||
+        (chosen == nullptr && ::access(UFX_SYSCONFDIR "/ufx.conf", F_OK) != 0)) {
+        return {};
     }
-    all.file = parse_config_file(*text);
+    all.file = load_config_file(all.file_path.c_str());
     return all.file.faults;
 }
 

@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # uct: libuct_base.la (object model, ops tables) goes into the library and into each module; the
 # component registry lives in libufx_uct.so; each transport is a convenience library of its own.
-noinst_LTLIBRARIES += libuct_base.la libuct_tcp.la
-libuct_base_la_SOURCES = %D%/base/base.cpp
+noinst_LTLIBRARIES += libuct_base.la libuct_self.la libuct_tcp.la
+libuct_base_la_SOURCES = \
+	%D%/base/am_table.h %D%/base/atomics.h %D%/base/completion.h \
+	%D%/base/config.cpp %D%/base/config.h \
+	%D%/base/ep_base.h %D%/base/ep_error.h %D%/base/failover_ep.h \
+	%D%/base/iface_base.cpp %D%/base/iface_base.h \
+	%D%/base/judge.h %D%/base/make_ops.h %D%/base/method.h \
+	%D%/base/md_base.cpp %D%/base/md_base.h %D%/base/module_entry.h \
+	%D%/base/op_push.h %D%/base/op_queue.cpp %D%/base/op_queue.h %D%/base/op_record.h \
+	%D%/base/pending.cpp %D%/base/pending.h
+libuct_self_la_SOURCES = \
+	%D%/self/self.h %D%/self/self_ep.cpp %D%/self/self_iface.cpp %D%/self/self_md.cpp
 libuct_tcp_la_SOURCES = %D%/tcp/tcp.cpp
 
 lib_LTLIBRARIES += libufx_uct.la
-libufx_uct_la_SOURCES = %D%/base/library.cpp
+libufx_uct_la_SOURCES = \
+	%D%/base/builtin.h %D%/base/registry.cpp %D%/base/registry.h \
+	%D%/base/worker.cpp %D%/base/worker.h
 libufx_uct_la_LDFLAGS = $(UFX_SO_LDFLAGS)
-libufx_uct_la_LIBADD = libuct_base.la libucs_int.la libufx_ucs.la $(UFX_SYS_LIBS)
+libufx_uct_la_LIBADD = libuct_self.la libuct_base.la libucs_int.la libufx_ucs.la $(UFX_SYS_LIBS)
 
 if TCP_MODULE
 ufxmod_LTLIBRARIES += libufx_uct_tcp.la

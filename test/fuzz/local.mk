@@ -1,2 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# fuzz targets and their seeds.
+# Fuzz targets. A target is test/fuzz/fuzz_x.cpp, which defines LLVMFuzzerTestOneInput, with a seed
+# of every kind of input in test/fuzz/seeds/x/. It is added like this:
+#
+#     FUZZ_TARGETS += fuzz_x
+#     fuzz_x_SOURCES = %D%/fuzz_x.cpp
+#     fuzz_x_LDFLAGS = $(FUZZ_LDFLAGS)
+#     fuzz_x_LDADD = $(FUZZ_LIBS) libucs_int.la libufx_ucs.la
+#
+# In an ordinary build a target replays its seeds, as part of make check. Configured with
+# --enable-fuzz, `make fuzz` runs each target for FUZZ_SECONDS; make check-long does so too.
+FUZZ_TARGETS =
+FUZZ_SECONDS = 60
+if FUZZ
+FUZZ_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+FUZZ_LIBS =
+CHECK_LONG += fuzz
+else
+FUZZ_LDFLAGS = $(AM_LDFLAGS)
+FUZZ_LIBS = libfuzz_replay.la
+check_LTLIBRARIES += libfuzz_replay.la
+libfuzz_replay_la_SOURCES = %D%/replay.cpp
+TESTS += %D%/replay_seeds.sh
+SANITIZED_TESTS += %D%/replay_seeds.sh
+endif
+check_PROGRAMS += $(FUZZ_TARGETS)
+dist_noinst_SCRIPTS += %D%/replay_seeds.sh %D%/fuzz_all.sh
+EXTRA_DIST += %D%/seeds
+
+fuzz: $(FUZZ_TARGETS)
+	$(srcdir)/test/fuzz/fuzz_all.sh $(srcdir)/test/fuzz/seeds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+.PHONY: fuzz

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A copy of why an ep failed, kept until it can be delivered from progress.
+#ifndef UFX_UCT_BASE_EP_ERROR_H
+#define UFX_UCT_BASE_EP_ERROR_H
+
+#include <ufx/uct_types.h>
+
+#include <array>
+#include <cstdio>
+
+namespace ufx::uct {
+
+class ep_error {
+public:
+    ep_error() = default;
+
+    explicit ep_error(const ufx_uct_error_t &error) noexcept : error_(error)
+    {
+        std::snprintf(text_.data(), text_.size(), "%s", error.text == nullptr ? "" : error.text);
+    }
+
+    [[nodiscard]] ufx_status_t status() const noexcept { return error_.status; }
+
+    // Valid as long as this object stays in place.
+    [[nodiscard]] ufx_uct_error_t view() const noexcept
+    {
+        ufx_uct_error_t error = error_;
+        error.text = text_.data();
+        return error;
+    }
+
+private:
+    ufx_uct_error_t error_{};
+    std::array<char, 160> text_{};
+};
+
+} // namespace ufx::uct
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Slow paths of the queue of outstanding operations.
+#include "op_queue.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ufx::uct {
+
+op_queue::op_queue(size_t max_ops, size_t max_data)
+    : records_(new op_record[std::bit_ceil(std::max<size_t>(max_ops, 2))]),
+      mask_(std::bit_ceil(std::max<size_t>(max_ops, 2)) - 1),
+      data_mask_(std::bit_ceil(std::max<size_t>(max_data, 64)) - 1),
+      ring_(new std::byte[data_mask_ + 1])
+{
+}
+
+// Data of one operation is contiguous: what does not fit before the end of the ring starts over.
+op_record *op_queue::reserve_ring(op_record &record, size_t data_bytes) noexcept
+{
+    const uint64_t capacity = data_mask_ + 1;
+    const uint64_t need = rounded(data_bytes);
+    if (data_head_ == data_tail_) {
+        // Nothing is stored: begin at a lap, so that the whole ring can be used.
+        data_tail_ = (data_tail_ + data_mask_) & ~data_mask_;
+        data_head_ = data_tail_;
+    }
+    uint64_t start = data_tail_;
+    if ((start & data_mask_) + need > capacity) {
+        start = (start + data_mask_) & ~data_mask_;
+    }
+    if (start + need - data_head_ > capacity) {
+        return nullptr;
+    }
+    record.data = ring_.get() + (start & data_mask_);
+    record.data_end = start + need;
+    return &record;
+}
+
+op_record *op_queue::push_marker(bool remote, ufx_uct_completion_t *comp) noexcept
+{
+    op_record *record = reserve(0);
+    if (record == nullptr) {
+        return nullptr;
+    }
+    record->kind = remote ? UFX_UCT_OP_FLUSH_REMOTE : UFX_UCT_OP_FLUSH_LOCAL;
+    record->form = UFX_UCT_FORM_SHORT;
+    record->header_length = 0;
+    record->iov_count = 0;
+    record->length = 0;
+    record->comp = comp;
+    commit(*record, 0);
+    record->marker = true;
+    return record;
+}
+
+bool op_queue::complete(uint64_t index, ufx_status_t status) noexcept
+{
+    if (index - first_ >= next_ - first_ || at(index).done) {
+        return false;
+    }
+    if (index == first_) {
+        complete_front(status);
+        return true;
+    }
+    op_record &record = at(index);
+    ufx_uct_completion_t *comp = record.comp;
+    record.done = true;
+    ++done_;
+    failed_ += status != UFX_OK;
+    finish(comp, status);
+    return true;
+}
+
+void op_queue::complete_until(uint64_t end, ufx_status_t status) noexcept
+{
+    while (!empty() && first_ < end) {
+        op_record &record = front();
+        if (record.done) {
+            --done_;
+            pop(record);
+            continue;
+        }
+        ufx_uct_completion_t *comp = record.comp;
+        failed_ += status != UFX_OK;
+        pop(record);
+        finish(comp, status);
+    }
+    if (status == UFX_OK) {
+        advance();
+    }
+}
+
+void op_queue::advance() noexcept
+{
+    while (!empty()) {
+        op_record &record = front();
+        if (record.done) {
+            --done_;
+            pop(record);
+        } else if (record.marker) {
+            ufx_uct_completion_t *comp = record.comp;
+            pop(record);
+            finish(comp, UFX_OK);
+        } else {
+            return;
+        }
+    }
+}
+
+void op_queue::drop() noexcept
+{
+    failed_ += next_ - first_ - done_;
+    done_ = 0;
+    first_ = next_;
+    bytes_ = 0;
+    data_head_ = data_tail_;
+}
+
+ufx_uct_op_desc_t describe(const op_record &record, uint64_t index) noexcept
+{
+    ufx_uct_op_desc_t desc{};
+    desc.kind = static_cast<ufx_uct_op_kind_t>(record.kind);
+    desc.form = static_cast<ufx_uct_op_form_t>(record.form);
+    desc.index = index;
+    desc.length = record.length;
+    desc.comp = record.comp;
+    if (record.kind == UFX_UCT_OP_AM) {
+        desc.am_id = record.am_id;
+        desc.header = record.header_length == 0 ? nullptr : record.data;
+        desc.header_length = record.header_length;
+    } else if (!record.is_flush() && record.kind != UFX_UCT_OP_CHECK) {
+        desc.remote_addr = record.remote_addr;
+        desc.rkey = record.rkey;
+    }
+    switch (record.kind) {
+    case UFX_UCT_OP_AM:
+    case UFX_UCT_OP_PUT:
+        if (record.form != UFX_UCT_FORM_ZCOPY) {
+            desc.payload = record.payload();
+        }
+        break;
+    case UFX_UCT_OP_GET:
+        if (record.form == UFX_UCT_FORM_BCOPY) {
+            desc.unpack_cb = record.unpack.cb;
+            desc.unpack_arg = record.unpack.arg;
+        } else if (record.form == UFX_UCT_FORM_SHORT) {
+            desc.result = record.result;
+        }
+        break;
+    case UFX_UCT_OP_ATOMIC_FETCH:
+        desc.result = record.result;
+        [[fallthrough]];
+    case UFX_UCT_OP_ATOMIC_POST:
+        desc.atomic_op = static_cast<ufx_uct_atomic_op_t>(record.atomic_op);
+        desc.atomic_size = record.atomic_size;
+        desc.operand = record.atomic.operand;
+        desc.compare = record.atomic.compare;
+        break;
+    default:
+        break;
+    }
+    if (record.form == UFX_UCT_FORM_ZCOPY && record.iov_count != 0) {
+        desc.iov = record.iov();
+        desc.iov_count = record.iov_count;
+    }
+    return desc;
+}
+
+} // namespace ufx::uct

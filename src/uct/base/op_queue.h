@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The outstanding operations of one ep, in posting order, with their payloads: a ring of records
+// and a ring of bytes, both allocated once.
+#ifndef UFX_UCT_BASE_OP_QUEUE_H
+#define UFX_UCT_BASE_OP_QUEUE_H
+
+#include "completion.h"
+#include "op_record.h"
+
+#include <cstring>
+#include <memory>
+
+namespace ufx::uct {
+
+// Operations are numbered from 0 in posting order; those in [first(), next()) are in the queue.
+// They may end in any order, each exactly once; records leave from the front. A completion
+// callback runs after its record has left or is marked done, so it may post to this queue, or drop
+// it all (the ep's destroy): loops here expect both.
+class op_queue {
+public:
+    // `max_ops` is rounded up to a power of two. `max_data` bounds the payload bytes that do not
+    // fit into records; one operation may use half of it. Throws bad_alloc.
+    op_queue(size_t max_ops, size_t max_data);
+
+    [[nodiscard]] bool empty() const noexcept { return first_ == next_; }
+
+    [[nodiscard]] bool full() const noexcept { return next_ - first_ > mask_; }
+
+    [[nodiscard]] size_t size() const noexcept { return next_ - first_; }
+
+    [[nodiscard]] size_t capacity() const noexcept { return mask_ + 1; }
+
+    // Payload bytes of the operations in the queue.
+    [[nodiscard]] uint64_t bytes() const noexcept { return bytes_; }
+
+    [[nodiscard]] uint64_t first() const noexcept { return first_; }
+
+    [[nodiscard]] uint64_t next() const noexcept { return next_; }
+
+    // All accepted operations: those of the queue, and those that needed no record.
+    [[nodiscard]] uint64_t posted() const noexcept { return next_ + direct_; }
+
+    // Operations that ended OK, and those that ended otherwise or were purged.
+    [[nodiscard]] uint64_t completed() const noexcept { return first_ + done_ + direct_ - failed_; }
+
+    [[nodiscard]] uint64_t failed() const noexcept { return failed_; }
+
+    [[nodiscard]] op_record &at(uint64_t index) noexcept { return records_[index & mask_]; }
+
+    [[nodiscard]] op_record &front() noexcept { return at(first_); }
+
+    // An operation that was applied at once and needs no record.
+    void count_direct() noexcept { ++direct_; }
+
+    // A new record at the end with room for `data_bytes`; nullptr and no effect if there is no
+    // room. The caller writes the fields of its kind, then calls commit().
+    [[nodiscard]] op_record *reserve(size_t data_bytes) noexcept
+    {
+        if (full()) [[unlikely]] {
+            return nullptr;
+        }
+        op_record &record = records_[next_ & mask_];
+        if (data_bytes <= op_record::inline_size) [[likely]] {
+            record.data = record.inline_data;
+            record.data_end = data_tail_;
+            return &record;
+        }
+        return reserve_ring(record, data_bytes);
+    }
+
+    // The reserved record is posted. Only the first `used` of its data bytes are kept.
+    uint64_t commit(op_record &record, size_t used) noexcept
+    {
+        record.done = false;
+        record.marker = false;
+        if (record.data != record.inline_data) {
+            record.data_end = position_of(record) + rounded(used);
+        }
+        data_tail_ = record.data_end;
+        bytes_ += record.length;
+        return next_++;
+    }
+
+    // A flush marker: it ends by itself when all before it have ended. nullptr if there is no room.
+    [[nodiscard]] op_record *push_marker(bool remote, ufx_uct_completion_t *comp) noexcept;
+
+    // Ends the oldest operation. At least one is in the queue, not ended.
+    void complete_front(ufx_status_t status) noexcept
+    {
+        op_record &record = front();
+        ufx_uct_completion_t *comp = record.comp;
+        failed_ += status != UFX_OK;
+        pop(record);
+        if (comp != nullptr) {
+            finish(comp, status);
+        }
+        if (!empty() && (front().done || front().marker)) [[unlikely]] {
+            advance();
+        }
+    }
+
+    // Ends one operation, once: false if it has ended already or was purged (a late answer).
+    bool complete(uint64_t index, ufx_status_t status) noexcept;
+
+    // Ends all before `end`, oldest first.
+    void complete_until(uint64_t end, ufx_status_t status) noexcept;
+
+    // Ends everything in the queue, oldest first; what callbacks post meanwhile is not touched.
+    void complete_all(ufx_status_t status) noexcept { complete_until(next_, status); }
+
+    // Forgets everything in the queue without callbacks.
+    void drop() noexcept;
+
+    // Hands out each operation, oldest first, with the verdict of `judge(record, index, bytes)`,
+    // until `cb` refuses one; that one is the first of the next call.
+    template <class Judge>
+    [[nodiscard]] ufx_status_t purge(Judge &&judge, ufx_uct_purge_cb_t cb, void *arg) noexcept
+    {
+        while (!empty()) {
+            op_record &record = front();
+            if (!record.done) {
+                size_t landed = 0;
+                ufx_uct_verdict_t verdict = judge(record, first_, landed);
+                ufx_uct_op_desc_t desc = describe(record, first_);
+                ufx_status_t status = cb(arg, &desc, verdict, landed);
+                if (status != UFX_OK) {
+                    return status;
+                }
+                ++failed_;
+            } else {
+                --done_;
+            }
+            pop(record);
+        }
+        return UFX_OK;
+    }
+
+private:
+    static constexpr size_t alignment = 16;
+
+    [[nodiscard]] static constexpr uint64_t rounded(size_t bytes) noexcept
+    {
+        return (bytes + alignment - 1) & ~uint64_t{alignment - 1};
+    }
+
+    // Ring position of a record's data: its end was reserved, so the start follows from the place.
+    [[nodiscard]] uint64_t position_of(const op_record &record) const noexcept
+    {
+        uint64_t offset = static_cast<uint64_t>(record.data - ring_.get());
+        uint64_t lap = (record.data_end - 1) & ~data_mask_;
+        return lap + offset;
+    }
+
+    [[nodiscard]] op_record *reserve_ring(op_record &record, size_t data_bytes) noexcept;
+
+    void pop(const op_record &record) noexcept
+    {
+        bytes_ -= record.length;
+        data_head_ = record.data_end;
+        ++first_;
+    }
+
+    // Removes what has ended at the front, and ends flush markers that get there.
+    void advance() noexcept;
+
+    std::unique_ptr<op_record[]> records_;
+    uint64_t mask_;
+    uint64_t first_ = 0;
+    uint64_t next_ = 0;
+    uint64_t bytes_ = 0;
+    uint64_t data_head_ = 0; // monotonic positions in the byte ring
+    uint64_t data_tail_ = 0;
+    uint64_t data_mask_;
+    std::unique_ptr<std::byte[]> ring_;
+    uint64_t done_ = 0; // ended, still in the queue
+    uint64_t failed_ = 0;
+    uint64_t direct_ = 0;
+};
+
+} // namespace ufx::uct
+
+#endif

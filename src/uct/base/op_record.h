@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The record of one outstanding operation: the journal entry from which it can be replayed.
+#ifndef UFX_UCT_BASE_OP_RECORD_H
+#define UFX_UCT_BASE_OP_RECORD_H
+
+#include <ufx/uct_types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ufx::uct {
+
+// Fields that a kind does not use are not written. `data` holds the am header, padded to 8 bytes,
+// then the payload (short, bcopy) or the iov (zcopy); it points to `inline_data` or into the ring
+// of the queue, and stays where it is until the operation has ended, so a transport may send from
+// it.
+struct alignas(64) op_record {
+    static constexpr size_t inline_size = 88;
+
+    uint8_t kind;        // ufx_uct_op_kind_t
+    uint8_t form;        // ufx_uct_op_form_t
+    uint8_t am_id;       // am
+    uint8_t atomic_op;   // ufx_uct_atomic_op_t
+    uint8_t atomic_size; // 4 or 8
+    bool done;           // ended, waits for older ones to leave the queue
+    bool marker;         // a flush: ends when all before it have
+    uint8_t spare;
+    uint32_t header_length;
+    uint32_t iov_count;
+    uint64_t length; // payload, without the am header
+    std::byte *data;
+    uint64_t data_end; // position in the ring after this record's data
+    ufx_uct_completion_t *comp;
+    uint64_t remote_addr;
+    ufx_uct_rkey_t rkey;
+    void *result; // fetch, get_short
+    union {
+        struct {
+            uint64_t operand;
+            uint64_t compare;
+        } atomic;
+        struct {
+            ufx_uct_unpack_cb_t cb;
+            void *arg;
+        } unpack; // get_bcopy
+    };
+    uint64_t transport[2]; // of the transport: start PSN, frame position
+    std::byte inline_data[inline_size];
+
+    [[nodiscard]] static constexpr size_t padded(size_t header_length) noexcept
+    {
+        return (header_length + 7) & ~size_t{7};
+    }
+
+    [[nodiscard]] const std::byte *payload() const noexcept { return data + padded(header_length); }
+
+    [[nodiscard]] std::byte *payload() noexcept { return data + padded(header_length); }
+
+    [[nodiscard]] const ufx_uct_iov_t *iov() const noexcept
+    {
+        return reinterpret_cast<const ufx_uct_iov_t *>(payload());
+    }
+
+    [[nodiscard]] bool is_flush() const noexcept
+    {
+        return kind == UFX_UCT_OP_FLUSH_LOCAL || kind == UFX_UCT_OP_FLUSH_REMOTE;
+    }
+};
+static_assert(sizeof(op_record) == 256 || sizeof(op_record) == 192);
+
+// What the user of outstanding_purge() sees of a record; pointers are valid while the record is.
+[[nodiscard]] ufx_uct_op_desc_t describe(const op_record &record, uint64_t index) noexcept;
+
+// Total bytes of an iov.
+[[nodiscard]] inline size_t iov_bytes(const ufx_uct_iov_t *iov, size_t count) noexcept
+{
+    size_t total = 0;
+    for (size_t i = 0; i < count; ++i) {
+        total += iov[i].length;
+    }
+    return total;
+}
+
+} // namespace ufx::uct
+
+#endif

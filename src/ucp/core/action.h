@@ -3,13 +3,12 @@
 //
 // The executor drains the list in order after every event. It never calls back into the core while
 // it drains: an answer that is known at once (a token, a purge) is queued and fed next.
-#ifndef UFX_UCP_CORE_ACTION_H
-#define UFX_UCP_CORE_ACTION_H
+#pragma once
 
 #include "ucp/core/control_msg.h"
 #include "ucp/core/timer.h"
 
-#include <ufx/status.h>
+#include "ufx/status.h"
 
 #include <variant>
 #include <vector>
@@ -43,8 +42,8 @@ struct disarm_timer {
     timer_id timer;
 };
 
-// Make a uct ep for this lane. The answerer also gets the starter's address and token, and
-// connects. Answer: peer::lane_created or peer::lane_failed.
+// Make a uct ep for this lane. The answerer also gets the starter's address and token, and connects.
+// Answer: peer::lane_created or peer::lane_failed.
 struct create_lane {
     lane_ref lane;
     bool starter = false;
@@ -80,8 +79,7 @@ struct drain_receives {
 struct read_token {
     lane_ref lane;
 };
-// The peer's position is known: hand the uct ep's outstanding ops, in posting order, to
-// peer::purged.
+// The peer's position is known: hand the uct ep's outstanding ops, in posting order, to peer::purged.
 struct purge_lane {
     lane_ref lane;
     landed_position landed; // the peer's
@@ -137,9 +135,8 @@ struct replay_ready {
     ep_id ep = 0;
 };
 
-// A WANT or REQ of an ep that is not known here. Create one with peer::open_ep (its remote id is
-// the message's src_ep, its connection the message's), then feed the message again; or answer
-// REFUSED.
+// A WANT or REQ of an ep that is not known here. Create one with peer::open_ep (its remote id is the
+// message's src_ep, its connection the message's), then feed the message again; or answer REFUSED.
 struct incoming_ep {
     control_msg msg;
 };
@@ -178,5 +175,3 @@ using action =
 using action_list = std::vector<action>;
 
 } // namespace ufx::ucp::core
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The receiving half of an ep's AM sequence: the window, what was taken from each lane, held bytes.
-#ifndef UFX_UCP_CORE_AM_RX_H
-#define UFX_UCP_CORE_AM_RX_H
+#pragma once
 
 #include "ucp/core/control_msg.h"
 #include "ucp/core/window.h"
@@ -47,5 +46,3 @@ private:
 };
 
 } // namespace ufx::ucp::core
-
-#endif

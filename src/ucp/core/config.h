@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The clocks and limits of the failover core; ucp fills them from UFX_* settings.
-#ifndef UFX_UCP_CORE_CONFIG_H
-#define UFX_UCP_CORE_CONFIG_H
+#pragma once
 
 #include "ucp/core/resend.h"
 
@@ -23,5 +22,3 @@ struct config {
 };
 
 } // namespace ufx::ucp::core
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Counts the ops of an ep by generations, so that a flush waits for exactly those before it.
-#ifndef UFX_UCP_CORE_FLUSH_GATE_H
-#define UFX_UCP_CORE_FLUSH_GATE_H
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -49,5 +48,3 @@ private:
 };
 
 } // namespace ufx::ucp::core
-
-#endif

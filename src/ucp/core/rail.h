@@ -15,8 +15,7 @@
 //
 // The machine decides only states, hold-offs and penalties. peer watches the state before and after
 // each event, and seals, wires, gates or probes.
-#ifndef UFX_UCP_CORE_RAIL_H
-#define UFX_UCP_CORE_RAIL_H
+#pragma once
 
 #include "ucp/core/action.h"
 #include "ucp/core/config.h"
@@ -50,7 +49,10 @@ public:
     bool is_admin_down() const { return admin_; }
     cause why() const { return why_; }
     // Lanes may be wired on it.
-    bool carries_lanes() const { return state_ == rail_state::UP || state_ == rail_state::SUSPECT; }
+    bool carries_lanes() const
+    {
+        return state_ == rail_state::UP || state_ == rail_state::SUSPECT;
+    }
     // The share of traffic it should get now, 0..256: a rail that came back ramps up.
     unsigned ramp(time_ns now, const config &cfg) const;
 
@@ -67,11 +69,8 @@ public:
     void resume(const rail_env &env);
     void drained(const rail_env &env);
     void holdoff_over(const rail_env &env);
-    // The peer probes already: join it, unless a long hold-off is still running (see damped).
+    // A peer that starts to probe: join if the port is active, hold-off or not.
     void join_probe(const rail_env &env);
-    bool damped(time_ns now, const config &cfg) const;
-    // The peer answered the probe with DAMPED(ms): wait so long, that is no failure.
-    void peer_damped(const rail_env &env, std::uint32_t ms);
     // The last UP rail went: no hold-off may last longer than holdoff_alone_ns.
     void shorten_holdoff(const rail_env &env);
     // While DOWN: how long still, for DAMPED(ms).
@@ -115,5 +114,3 @@ private:
 };
 
 } // namespace ufx::ucp::core
-
-#endif

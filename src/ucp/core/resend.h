@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The schedule of everything that is resent until it is answered: 20 ms, doubling to 1 s.
-#ifndef UFX_UCP_CORE_RESEND_H
-#define UFX_UCP_CORE_RESEND_H
+#pragma once
 
 #include "ucp/core/types.h"
 
@@ -33,5 +32,3 @@ private:
 };
 
 } // namespace ufx::ucp::core
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A queue in a ring that doubles when full: no allocation once it has reached its high-water mark.
-#ifndef UFX_UCP_CORE_RING_H
-#define UFX_UCP_CORE_RING_H
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -48,5 +47,3 @@ private:
 };
 
 } // namespace ufx::ucp::core
-
-#endif

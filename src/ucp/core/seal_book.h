@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Seal records of one peer: what this side said in its SEALs, kept and resent until SEAL_ACK.
-#ifndef UFX_UCP_CORE_SEAL_BOOK_H
-#define UFX_UCP_CORE_SEAL_BOOK_H
+#pragma once
 
 #include "ucp/core/action.h"
 #include "ucp/core/resend.h"
@@ -10,8 +9,7 @@
 
 namespace ufx::ucp::core {
 
-// A record outlives its lane and even its ep; it dies by SEAL_ACK or when the peer is declared
-// dead.
+// A record outlives its lane and even its ep; it dies by SEAL_ACK or when the peer is declared dead.
 class seal_book {
 public:
     // Files the SEAL under a new seal id, sends it, and arms its timer.
@@ -42,5 +40,3 @@ private:
 };
 
 } // namespace ufx::ucp::core
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names of the core's timers, and a small set of armed ones for whoever executes its actions.
-#ifndef UFX_UCP_CORE_TIMER_H
-#define UFX_UCP_CORE_TIMER_H
+#pragma once
 
 #include "ucp/core/types.h"
 
@@ -76,5 +75,3 @@ private:
 };
 
 } // namespace ufx::ucp::core
-
-#endif

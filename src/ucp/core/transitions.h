@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The last 64 changes of a rail's state, with time and cause, for people and JSON.
-#ifndef UFX_UCP_CORE_TRANSITIONS_H
-#define UFX_UCP_CORE_TRANSITIONS_H
+#pragma once
 
 #include "ucp/core/action.h"
 
@@ -32,5 +31,3 @@ private:
 };
 
 } // namespace ufx::ucp::core
-
-#endif

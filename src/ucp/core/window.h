@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The AM window: which fragments of one direction's sequence have arrived.
-#ifndef UFX_UCP_CORE_WINDOW_H
-#define UFX_UCP_CORE_WINDOW_H
+#pragma once
 
 #include "ucp/core/types.h"
 
@@ -26,7 +25,7 @@ public:
     arrival enter(am_number n);
     // Every fragment that `other` covers is covered too (windows of one direction only grow).
     bool includes(const window &other) const;
-    // As decoded from a message.
+    // As decoded from a message; normalizes bits that would let next() move.
     static window from(am_number next, const map &bits);
 
     bool operator==(const window &) const = default;
@@ -35,11 +34,10 @@ public:
 
 private:
     bool test(am_number n) const;
+    void advance();
 
     am_number next_ = 0;
     map map_{};
 };
 
 } // namespace ufx::ucp::core
-
-#endif

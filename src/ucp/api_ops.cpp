@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The posting calls of the C ABI: put, get, lists, active messages, flush, fence.
+#include "ucp/ep.h"
+#include "ucp/proto.h"
+#include "ucp/request_pool.h"
+#include "ucp/worker.h"
+#include "ucs/bytes.h"
+#include "ucs/entry.h"
+
+#include <cstring>
+
+namespace ufx::ucp {
+namespace {
+
+constexpr std::size_t max_notify = 4096;
+constexpr std::size_t notify_fixed = 8;
+
+// Locks, checks the ep, runs `post`, wakes a waiting thread.
+template <class F>
+ufx_status_t on_ep(ufx_ucp_ep_h handle, ufx_ucp_request_h *out, bool queues, F &&post)
+{
+    if (handle == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    ep &e = ep::of(handle);
+    auto guard = e.home().lock();
+    if (out != nullptr) {
+        *out = nullptr;
+    }
+    if (const ufx_status_t status = e.accepts(); status != UFX_OK) {
+        return status;
+    }
+    if (queues && !e.tx.has_room()) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    const ufx_status_t status = ucs::guard([&] { return post(e); });
+    e.home().kick();
+    return status;
+}
+
+ufx_status_t launch(ep &e, request &r, ufx_ucp_request_h *out)
+{
+    if (out != nullptr) {
+        *out = r.handle();
+    }
+    e.tx.submit(r);
+    return UFX_INPROGRESS;
+}
+
+ufx_status_t move_one(ep &e, op kind, void *buffer, std::size_t length, std::uint64_t remote,
+                      ufx_ucp_rkey_h key, const ufx_ucp_op_params_t *params, ufx_ucp_request_h *out)
+{
+    if (key == nullptr || (buffer == nullptr && length != 0) ||
+        !rkey::of(key).holds(remote, length)) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    if (length == 0) {
+        return UFX_OK;
+    }
+    request *r = e.home().requests.start(e.home(), &e, params, kind);
+    r->pieces.push_back(
+        {static_cast<std::byte *>(buffer), remote, length, &rkey::of(key), r->memory});
+    shape_rma(e, *r);
+    return launch(e, *r, out);
+}
+
+void tell_parent(request &notify)
+{
+    request *parent = notify.home.requests.find(notify.parent);
+    if (parent != nullptr && !parent->completed && parent->target != nullptr) {
+        parent->target->tx.answered(*parent, notify.state.status(), notify.state.remote_final());
+    }
+}
+
+request *make_notify(ep &e, request &parent, const ufx_ucp_notify_t &notify)
+{
+    request *r = e.home().requests.start(e.home(), &e, nullptr, op::AM);
+    r->internal = true;
+    r->type = am_type::NOTIFY;
+    r->head.resize(notify_fixed + notify.length);
+    ucs::store_le64(r->head.data(), notify.tag);
+    if (notify.length != 0) {
+        std::memcpy(r->head.data() + notify_fixed, notify.data, notify.length);
+    }
+    r->parent = parent.id;
+    r->then = tell_parent;
+    return shape_am(e, *r) == UFX_OK ? r : nullptr;
+}
+
+bool is_valid(const ufx_ucp_transfer_t &t)
+{
+    return t.length == 0 ||
+           (t.local != nullptr && t.rkey != nullptr && rkey::of(t.rkey).holds(t.remote_addr, t.length));
+}
+
+ufx_status_t move_list(ep &e, op kind, const ufx_ucp_transfer_t *transfers, std::size_t count,
+                       const ufx_ucp_notify_t *notify, const ufx_ucp_op_params_t *params,
+                       ufx_ucp_request_h *out)
+{
+    if ((transfers == nullptr && count != 0) ||
+        (notify != nullptr &&
+         (notify->length > max_notify || (notify->data == nullptr && notify->length != 0)))) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!is_valid(transfers[i])) {
+            return UFX_ERR_INVALID_PARAM;
+        }
+    }
+    request_pool &pool = e.home().requests;
+    request *r = pool.start(e.home(), &e, params, kind);
+    for (std::size_t i = 0; i < count; ++i) {
+        const ufx_ucp_transfer_t &t = transfers[i];
+        if (t.length != 0) {
+            r->pieces.push_back({static_cast<std::byte *>(t.local), t.remote_addr, t.length,
+                                 &rkey::of(t.rkey), t.mem != nullptr ? &mem::of(t.mem) : nullptr});
+        }
+    }
+    if (r->pieces.empty() && notify == nullptr) {
+        pool.undo(*r);
+        return UFX_OK;
+    }
+    r->answers = notify != nullptr ? 1 : 0;
+    shape_rma(e, *r);
+    if (notify != nullptr) {
+        request *n = make_notify(e, *r, *notify);
+        if (n == nullptr) {
+            pool.undo(*r);
+            return UFX_ERR_INVALID_PARAM;
+        }
+        r->notify = n->id;
+    }
+    return launch(e, *r, out);
+}
+
+ufx_status_t send_am(ep &e, std::uint16_t id, const void *header, std::size_t header_length,
+                     const void *buffer, std::size_t length, const ufx_ucp_op_params_t *params,
+                     ufx_ucp_request_h *out)
+{
+    if (id >= UFX_UCP_AM_ID_MAX || header_length > max_user_header ||
+        (header == nullptr && header_length != 0) || (buffer == nullptr && length != 0)) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    const std::uint64_t flags =
+        params != nullptr && (params->field_mask & UFX_UCP_OP_PARAM_FLAGS) != 0 ? params->flags : 0;
+    const bool eager = (flags & UFX_UCP_OP_AM_EAGER) != 0;
+    const bool rendezvous = length != 0 && !eager &&
+                            ((flags & UFX_UCP_OP_AM_RNDV) != 0 || length > e.home().cfg().rndv_thresh);
+    request_pool &pool = e.home().requests;
+    request *r = pool.start(e.home(), &e, params, op::AM);
+    r->am_id = id;
+    r->user_header = static_cast<std::uint16_t>(header_length);
+    const auto *bytes = static_cast<const std::byte *>(header);
+    r->head.assign(bytes, bytes + header_length);
+    r->length = length;
+    ufx_status_t status = UFX_OK;
+    if (rendezvous) {
+        status = make_rts(e, *r, buffer, length);
+    } else {
+        r->payload = static_cast<const std::byte *>(buffer);
+        r->payload_length = length;
+    }
+    if (status == UFX_OK) {
+        status = shape_am(e, *r);
+    }
+    if (status != UFX_OK) {
+        pool.undo(*r);
+        return status;
+    }
+    return launch(e, *r, out);
+}
+
+ufx_status_t flush_ep(ep &e, const ufx_ucp_op_params_t *params, ufx_ucp_request_h *out)
+{
+    request *r = e.home().requests.start(e.home(), &e, params, op::FLUSH);
+    if (e.tx.flush(*r)) {
+        e.home().requests.undo(*r);
+        return UFX_OK;
+    }
+    if (out != nullptr) {
+        *out = r->handle();
+    }
+    return UFX_INPROGRESS;
+}
+
+// One flush of an ep has ended; the worker's ends with the last.
+void tell_worker_flush(request &part)
+{
+    request *whole = part.home.requests.find(part.parent);
+    if (whole != nullptr && !whole->completed &&
+        whole->state.fragment_final(part.state.status())) {
+        whole->complete();
+    }
+}
+
+ufx_status_t flush_worker(worker &w, const ufx_ucp_op_params_t *params, ufx_ucp_request_h *out)
+{
+    request *whole = w.requests.start(w, nullptr, params, op::FLUSH);
+    for (const ucs::owner<ep> &e : w.eps()) {
+        request *part = w.requests.start(w, e.get(), nullptr, op::FLUSH);
+        part->parent = whole->id;
+        part->then = tell_worker_flush;
+        if (e->tx.flush(*part)) {
+            w.requests.undo(*part);
+        } else {
+            whole->state.add(1);
+        }
+    }
+    if (whole->state.fragment_final(UFX_OK)) {
+        w.requests.undo(*whole);
+        return UFX_OK;
+    }
+    if (out != nullptr) {
+        *out = whole->handle();
+    }
+    return UFX_INPROGRESS;
+}
+
+} // namespace
+} // namespace ufx::ucp
+
+namespace ucp = ufx::ucp;
+namespace ucs = ufx::ucs;
+
+extern "C" ufx_status_t ufx_ucp_put(ufx_ucp_ep_h ep, const void *buffer, size_t length,
+                                    uint64_t remote_addr, ufx_ucp_rkey_h rkey,
+                                    const ufx_ucp_op_params_t *params, ufx_ucp_request_h *request) noexcept
+{
+    return ucp::on_ep(ep, request, true, [&](ucp::ep &e) {
+        return ucp::move_one(e, ucp::op::PUT, const_cast<void *>(buffer), length, remote_addr, rkey,
+                             params, request);
+    });
+}
+
+extern "C" ufx_status_t ufx_ucp_get(ufx_ucp_ep_h ep, void *buffer, size_t length,
+                                    uint64_t remote_addr, ufx_ucp_rkey_h rkey,
+                                    const ufx_ucp_op_params_t *params, ufx_ucp_request_h *request) noexcept
+{
+    return ucp::on_ep(ep, request, true, [&](ucp::ep &e) {
+        return ucp::move_one(e, ucp::op::GET, buffer, length, remote_addr, rkey, params, request);
+    });
+}
+
+extern "C" ufx_status_t ufx_ucp_put_list(ufx_ucp_ep_h ep, const ufx_ucp_transfer_t *transfers,
+                                         size_t count, const ufx_ucp_notify_t *notify,
+                                         const ufx_ucp_op_params_t *params,
+                                         ufx_ucp_request_h *request) noexcept
+{
+    return ucp::on_ep(ep, request, true, [&](ucp::ep &e) {
+        return ucp::move_list(e, ucp::op::PUT, transfers, count, notify, params, request);
+    });
+}
+
+extern "C" ufx_status_t ufx_ucp_get_list(ufx_ucp_ep_h ep, const ufx_ucp_transfer_t *transfers,
+                                         size_t count, const ufx_ucp_notify_t *notify,
+                                         const ufx_ucp_op_params_t *params,
+                                         ufx_ucp_request_h *request) noexcept
+{
+    return ucp::on_ep(ep, request, true, [&](ucp::ep &e) {
+        return ucp::move_list(e, ucp::op::GET, transfers, count, notify, params, request);
+    });
+}
+
+extern "C" ufx_status_t ufx_ucp_am_send(ufx_ucp_ep_h ep, uint16_t id, const void *header,
+                                        size_t header_length, const void *buffer, size_t length,
+                                        const ufx_ucp_op_params_t *params,
+                                        ufx_ucp_request_h *request) noexcept
+{
+    return ucp::on_ep(ep, request, true, [&](ucp::ep &e) {
+        return ucp::send_am(e, id, header, header_length, buffer, length, params, request);
+    });
+}
+
+extern "C" ufx_status_t ufx_ucp_ep_flush(ufx_ucp_ep_h ep, const ufx_ucp_op_params_t *params,
+                                         ufx_ucp_request_h *request) noexcept
+{
+    return ucp::on_ep(ep, request, false,
+                      [&](ucp::ep &e) { return ucp::flush_ep(e, params, request); });
+}
+
+extern "C" ufx_status_t ufx_ucp_worker_flush(ufx_ucp_worker_h worker,
+                                             const ufx_ucp_op_params_t *params,
+                                             ufx_ucp_request_h *request) noexcept
+{
+    if (worker == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    ucp::worker &w = ucp::worker::of(worker);
+    auto guard = w.lock();
+    if (request != nullptr) {
+        *request = nullptr;
+    }
+    return ucs::guard([&] { return ucp::flush_worker(w, params, request); });
+}
+
+extern "C" ufx_status_t ufx_ucp_ep_fence(ufx_ucp_ep_h ep) noexcept
+{
+    return ucp::on_ep(ep, nullptr, false, [](ucp::ep &e) {
+        e.tx.fence();
+        return UFX_OK;
+    });
+}
+
+extern "C" ufx_status_t ufx_ucp_worker_fence(ufx_ucp_worker_h worker) noexcept
+{
+    if (worker == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    ucp::worker &w = ucp::worker::of(worker);
+    auto guard = w.lock();
+    for (const ucs::owner<ucp::ep> &e : w.eps()) {
+        e->tx.fence();
+    }
+    return UFX_OK;
+}

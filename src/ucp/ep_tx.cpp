@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests of an ep from submission to their end: queues, fences, flushes, cancel, deadlines.
+#include "ucp/ep_tx.h"
+
+#include "ucp/ep.h"
+#include "ucp/peer.h"
+#include "ucp/proto.h"
+#include "ucp/request_pool.h"
+#include "ucp/worker.h"
+
+#include <algorithm>
+
+namespace ufx::ucp {
+
+namespace {
+
+bool is_am(const request &r)
+{
+    return r.kind == op::AM || r.kind == op::ATOMIC;
+}
+
+} // namespace
+
+ep_tx::~ep_tx()
+{
+    while (!fragments_.empty()) {
+        ep_.home().requests.give_back(fragments_.front());
+    }
+}
+
+bool ep_tx::has_room() const
+{
+    return queued_ < ep_.home().cfg().pending_max;
+}
+
+void ep_tx::wake()
+{
+    ep_.home().schedule(ep_);
+}
+
+void ep_tx::submit(request &r)
+{
+    open_.push_back(r);
+    if (!r.internal) {
+        r.generation = gate_.enter();
+    }
+    if (abandoned_) {
+        drop_unposted(r, end_status_, core::cause::NONE, true);
+        return;
+    }
+    ++queued_;
+    if (!r.internal && has_fence_ && !gate_.passed(fence_at_)) {
+        r.fence = fence_at_;
+        fenced_.push_back(r);
+        return;
+    }
+    start(r);
+    progress();
+}
+
+void ep_tx::start(request &r)
+{
+    (is_am(r) ? am_queue_ : rma_queue_).push_back(r);
+}
+
+// The first turn of a list: its notification takes its place in the AM sequence.
+void ep_tx::begin(request &r)
+{
+    if (r.begun) {
+        return;
+    }
+    r.begun = true;
+    request *notify = r.kind == op::PUT ? ep_.home().requests.find(r.notify) : nullptr;
+    if (notify == nullptr) {
+        return;
+    }
+    r.group = ep_.failover()->open_group();
+    ep_.failover()->put_added(r.group, r.unposted);
+    notify->group = r.group;
+    submit(*notify);
+}
+
+// All that a list of gets fetches is here: the peer may know.
+void ep_tx::send_get_notify(request &r)
+{
+    request_pool &pool = ep_.home().requests;
+    request *notify = pool.find(r.notify);
+    r.notify = 0;
+    if (notify == nullptr) {
+        return;
+    }
+    if (!r.state.is_claimed()) {
+        submit(*notify);
+        return;
+    }
+    pool.undo(*notify);
+    answered(r, r.state.status());
+}
+
+void ep_tx::leave_queue(request &r)
+{
+    if (r.ucs::list_node<queue_tag>::linked()) {
+        r.ucs::list_node<queue_tag>::unlink();
+        --queued_;
+    }
+}
+
+void ep_tx::fence()
+{
+    fence_at_ = gate_.close();
+    has_fence_ = true;
+}
+
+void ep_tx::release_fenced()
+{
+    while (!fenced_.empty() && gate_.passed(fenced_.front().fence)) {
+        start(*fenced_.pop_front());
+    }
+}
+
+bool ep_tx::flush(request &r)
+{
+    const core::flush_gate::generation g = gate_.close();
+    if (gate_.passed(g)) {
+        return true;
+    }
+    r.generation = g;
+    flushes_.push_back(r);
+    return false;
+}
+
+void ep_tx::pass_flushes()
+{
+    while (!flushes_.empty() && gate_.passed(flushes_.front().generation)) {
+        flushes_.pop_front()->finish(abandoned_ ? end_status_ : UFX_OK);
+    }
+}
+
+void ep_tx::end(request &r)
+{
+    leave_queue(r);
+    r.ucs::list_node<open_tag>::unlink();
+    if (r.group != 0 && r.kind == op::PUT && ep_.failover() != nullptr) {
+        ep_.failover()->close_group(r.group);
+    }
+    if (r.revoking) {
+        ep_.remote().answered(revoke_key(r));
+    }
+    if (!r.internal) {
+        gate_.leave(r.generation);
+    }
+    r.complete();
+    pass_flushes();
+    if (!fenced_.empty()) {
+        wake();
+    }
+}
+
+void ep_tx::part_final(request &r, ufx_status_t status, core::cause why, bool remote_final)
+{
+    if (r.state.fragment_final(status, why, remote_final)) {
+        end(r);
+    } else if (r.kind == op::GET && r.notify != 0 && r.state.fragments_left() == r.answers) {
+        send_get_notify(r);
+    }
+}
+
+void ep_tx::answered(request &r, ufx_status_t status, bool remote_final)
+{
+    if (r.answers != 0) {
+        r.answers = 0;
+        part_final(r, status, core::cause::NONE, remote_final);
+    }
+}
+
+void ep_tx::drop_unposted(request &r, ufx_status_t status, core::cause why, bool remote_final)
+{
+    leave_queue(r);
+    const std::uint32_t parts = r.unposted;
+    r.unposted = 0;
+    for (std::uint32_t i = 0; i < parts; ++i) {
+        if (r.kind == op::PUT && r.group != 0 && ep_.failover() != nullptr) {
+            ep_.failover()->put_final(r.group, 0, 0, status, ep_.remote().actions());
+        }
+        // Without a message there is no answer to it.
+        if (i + 1 == parts && is_am(r) && r.answers != 0) {
+            r.answers = 0;
+            part_final(r, status, why, remote_final);
+        }
+        part_final(r, status, why, remote_final);
+    }
+    if (r.kind == op::PUT && r.notify != 0 && !r.begun) {
+        request_pool &pool = ep_.home().requests;
+        if (request *notify = pool.find(r.notify); notify != nullptr) {
+            pool.undo(*notify);
+        }
+        r.notify = 0;
+        answered(r, status, remote_final);
+    }
+}
+
+void ep_tx::cancel(request &r)
+{
+    if (r.completed) {
+        return;
+    }
+    if (r.kind == op::FLUSH) {
+        r.ucs::list_node<queue_tag>::unlink();
+        r.finish(UFX_ERR_CANCELED);
+        return;
+    }
+    if (r.kind == op::CLOSE) {
+        return;
+    }
+    const ucs::handle id = r.id;
+    const bool was_sent = r.unposted == 0;
+    drop_unposted(r, UFX_ERR_CANCELED, core::cause::NONE, true);
+    request_pool &pool = ep_.home().requests;
+    if (ep_.failover() != nullptr) {
+        ep_.failover()->end_op(id, UFX_ERR_CANCELED, core::cause::NONE, ep_.remote().actions());
+        if (request *same = pool.find(id); same != nullptr && was_sent && same->type == am_type::RTS &&
+                                           same->answers != 0) {
+            send_revoke(ep_, *same);
+        }
+    }
+    if (request *same = pool.find(id); same != nullptr && same->notify != 0) {
+        if (request *notify = pool.find(same->notify); notify != nullptr) {
+            cancel(*notify);
+        }
+    }
+}
+
+void ep_tx::expire(request &r)
+{
+    if (r.completed) {
+        return;
+    }
+    if (r.kind == op::FLUSH || r.kind == op::CLOSE) {
+        r.ucs::list_node<queue_tag>::unlink();
+        r.finish(UFX_ERR_TIMEOUT);
+        return;
+    }
+    // A rendezvous that only waits for the peer's application has no deadline.
+    if (r.type == am_type::RTS && r.kind == op::AM && r.state.fragments_left() == r.answers) {
+        return;
+    }
+    r.state.claim(UFX_ERR_TIMEOUT, core::cause::OP_DEADLINE);
+    const ucs::handle id = r.id;
+    request_pool &pool = ep_.home().requests;
+    if (ep_.failover() != nullptr) {
+        seal_lanes_of(r);
+        ep_.failover()->end_op(id, UFX_ERR_TIMEOUT, core::cause::OP_DEADLINE,
+                               ep_.remote().actions());
+    }
+    if (request *notify = pool.find(r.notify); notify != nullptr) {
+        expire(*notify);
+    }
+    drop_unposted(r, UFX_ERR_TIMEOUT, core::cause::OP_DEADLINE, true);
+    if (request *same = pool.find(id); same != nullptr && !same->completed && is_am(*same)) {
+        answered(*same, UFX_ERR_TIMEOUT, false);
+    }
+}
+
+// A deadline on a posted fragment ends the lane, not only the op: nothing of it may land later.
+void ep_tx::seal_lanes_of(const request &r)
+{
+    std::vector<core::lane_ref> lanes;
+    const auto add = [&](const core::lane_ref &ref) {
+        if (std::find(lanes.begin(), lanes.end(), ref) == lanes.end()) {
+            lanes.push_back(ref);
+        }
+    };
+    for (fragment &f : fragments_) {
+        if (f.op == &r && f.where.epoch != 0) {
+            add(f.where);
+        }
+    }
+    if (r.admitted) {
+        for (std::uint32_t i = 0; i < r.count; ++i) {
+            const core::am_tx::entry *e = ep_.failover()->tx().find(r.first + i);
+            if (e != nullptr && e->where == core::am_tx::place::POSTED && !e->covered) {
+                add({ep_.id(), e->rail, e->epoch});
+            }
+        }
+    }
+    for (const core::lane_ref &ref : lanes) {
+        ep_.remote().event([&](core::peer &m, core::time_ns now, core::action_list &out) {
+            m.lane_failed(ref, core::cause::OP_DEADLINE, now, out);
+        });
+    }
+}
+
+void ep_tx::abandon(ufx_status_t status)
+{
+    abandoned_ = true;
+    end_status_ = status;
+    std::vector<ucs::handle> open;
+    for (request &r : open_) {
+        open.push_back(r.id);
+    }
+    request_pool &pool = ep_.home().requests;
+    for (const ucs::handle id : open) {
+        request *r = pool.find(id);
+        if (r == nullptr || r->completed) {
+            continue;
+        }
+        drop_unposted(*r, status, core::cause::NONE, true);
+        if (ep_.failover() != nullptr) {
+            ep_.failover()->end_op(id, status, core::cause::NONE, ep_.remote().actions());
+        }
+        if (request *same = pool.find(id); same != nullptr && !same->completed) {
+            answered(*same, status, false);
+        }
+    }
+    pass_flushes();
+}
+
+void ep_tx::on_fragment_done(const core::act::fragment_done &done)
+{
+    request_pool &pool = ep_.home().requests;
+    if (done.kind == core::op_kind::PUT || done.kind == core::op_kind::GET) {
+        fragment *f = pool.find_fragment(done.handle);
+        if (f == nullptr) {
+            return;
+        }
+        request &r = *f->op;
+        free_fragment(*f);
+        part_final(r, done.status, done.why, done.remote_final);
+        return;
+    }
+    request *r = pool.find(done.handle);
+    if (r == nullptr || r->completed) {
+        return;
+    }
+    am_place &place = place_of(r->first + done.part);
+    unload(place.where, place.bytes);
+    place = {};
+    const ucs::handle id = r->id;
+    if (done.status != UFX_OK) {
+        answered(*r, done.status, done.remote_final); // what was not delivered is not answered
+    }
+    if (pool.find(id) == r && !r->completed) {
+        part_final(*r, done.status, done.why, done.remote_final);
+    }
+}
+
+void ep_tx::completed(fragment &f, ufx_status_t status)
+{
+    // Without failover a broken lane ends its operations itself.
+    if (status != UFX_OK && status > UFX_ERR_CANCELED) {
+        status = UFX_ERR_UNREACHABLE;
+    }
+    worker &home = ep_.home();
+    lane *over = ep_.find_lane(f.where.rail, f.where.epoch);
+    unload(f.where, f.kind == core::op_kind::AM ? 0 : f.part.length - f.from);
+    if (over != nullptr) {
+        ++over->port().count.completed;
+    }
+    if (home.stats.waits_completion() && status == UFX_OK) {
+        home.stats.completed(home.now());
+    }
+    core::ep *machine = ep_.failover();
+    request &r = *f.op;
+    if (f.kind == core::op_kind::AM) {
+        const core::am_number number = f.number;
+        const bool is_delivery =
+            over != nullptr && (over->attr().caps & UFX_UCT_CAP_COMPLETION_IS_DELIVERY) != 0;
+        free_fragment(f);
+        if (machine != nullptr) {
+            machine->am_local_done(number, ep_.remote().actions());
+            if (is_delivery && status == UFX_OK) {
+                machine->am_delivered(number, ep_.remote().actions());
+            }
+        }
+        wake();
+        return;
+    }
+    if (machine != nullptr && r.group != 0) {
+        machine->put_final(r.group, f.where.rail, f.where.epoch, status, ep_.remote().actions());
+    }
+    free_fragment(f);
+    wake();
+    part_final(r, status, core::cause::NONE, status == UFX_OK);
+}
+
+void ep_tx::free_fragment(fragment &f)
+{
+    ep_.home().requests.give_back(f);
+}
+
+unsigned ep_tx::progress()
+{
+    if (posting_ || ep_.failover() == nullptr) {
+        return 0;
+    }
+    posting_ = true;
+    for (const auto &p : ports_) {
+        p->refused = false;
+    }
+    release_fenced();
+    unsigned posted = post_replays();
+    posted += post_ams();
+    posted += post_rma();
+    posted += post_ams(); // notifications of lists that have just begun
+    posting_ = false;
+    return posted;
+}
+
+} // namespace ufx::ucp

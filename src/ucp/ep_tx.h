@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The sending half of an ep: which fragment goes next over which lane.
+//
+// An accepted request waits behind a fence, then in one of two queues: AM (until the window gives it
+// numbers) and RMA (until all its fragments are cut and posted). Each turn posts, as far as open
+// lanes have room: the core's frozen list, AM fragments by number (replays and SKIPs included), then
+// new fragments of puts and gets. No decision about failover is made here.
+#pragma once
+
+#include "ucp/core/action.h"
+#include "ucp/core/ep.h"
+#include "ucp/core/flush_gate.h"
+#include "ucp/fragment.h"
+#include "ucp/request.h"
+
+#include <memory>
+#include <vector>
+
+namespace ufx::ucp {
+
+class lane;
+
+class ep_tx {
+public:
+    explicit ep_tx(ep &owner) : ep_(owner) {}
+    ~ep_tx();
+    ep_tx(const ep_tx &) = delete;
+    ep_tx &operator=(const ep_tx &) = delete;
+
+    // ---- From the posting calls -------------------------------------------------------------
+    // The queues have room for one more request.
+    bool has_room() const;
+    // Takes a request whose parts are counted; posts what can be posted.
+    void submit(request &r);
+    // Ends `r` when everything submitted before is complete. True: that is so now, `r` is not taken.
+    bool flush(request &r);
+    void fence();
+    // Drops what is not posted; the rest finishes first.
+    void cancel(request &r);
+    void expire(request &r);
+    // One part of a request is final.
+    void part_final(request &r, ufx_status_t status, core::cause why = core::cause::NONE,
+                    bool remote_final = true);
+    // The peer's answer came, or will not come.
+    void answered(request &r, ufx_status_t status, bool remote_final = true);
+    // Limits of what one AM frame carries, over all rails of the worker.
+    struct am_limits {
+        std::size_t bcopy = 0;  // stream bytes
+        std::size_t zcopy = 0;  // payload bytes; 0: not on every rail
+        std::size_t header = 0; // bytes before the payload of a zcopy frame
+    };
+    const am_limits &limits();
+    // How puts and gets of that length are cut.
+    std::size_t chunk_of(std::size_t length, bool is_put) const;
+
+    // ---- From the executor ------------------------------------------------------------------
+    // Something may be posted now.
+    void wake();
+    unsigned progress();
+    void on_fragment_done(const core::act::fragment_done &done);
+    // One op of outstanding_purge; not for operations whose completion the spine owns.
+    core::purged_op on_purge(lane &over, const ufx_uct_op_desc_t *op, core::verdict verdict,
+                             std::uint64_t bytes);
+    // The ep has failed or is closed by force: everything that is not posted ends now.
+    void abandon(ufx_status_t status);
+    // Nothing is open, of the user or of ucp.
+    bool idle() { return open_.empty() && flushes_.empty(); }
+    void lane_gone(lane &over);
+    std::size_t queued() const { return queued_; }
+
+    // ---- From the rest of the data path ---------------------------------------------------
+    void completed(fragment &f, ufx_status_t status);
+    // Acks what has arrived, by a frame without a number.
+    void send_ack();
+
+    // Keys that were unpacked for this ep.
+    ucs::list<rkey> keys;
+
+private:
+    // What is known of a lane here: whether it had no room, and whom a purge found guilty.
+    struct port {
+        ufx_uct_pending_req_t pending{};
+        ep_tx *self = nullptr;
+        lane *over = nullptr;
+        bool waits = false;   // parked in the lane's pending queue
+        bool refused = false; // in this turn
+        bool guilty_found = false;
+    };
+    // Where an AM fragment was posted last.
+    struct am_place {
+        core::lane_ref where;
+        std::size_t bytes = 0;
+    };
+
+    void start(request &r);
+    void begin(request &r);
+    void send_get_notify(request &r);
+    void leave_queue(request &r);
+    void release_fenced();
+    void pass_flushes();
+    void end(request &r);
+    void drop_unposted(request &r, ufx_status_t status, core::cause why, bool remote_final);
+    void seal_lanes_of(const request &r);
+
+    // ep_tx_post.cpp
+    unsigned post_replays();
+    unsigned post_ams();
+    unsigned post_rma();
+    void admit_ams();
+    ufx_status_t post_part(lane &over, fragment &f);
+    ufx_status_t post_slice(request &r, bool &posted);
+    lane *pick(std::size_t length, rkey *key);
+    double weight_of(const lane &over) const;
+    std::size_t room_of(const lane &over) const;
+    port &port_of(lane &over);
+    bool is_ready(lane &over);
+    // A post was refused: leaves the lane alone until there is room, or until the next turn.
+    void refuse(lane &over, ufx_status_t status);
+    static ufx_status_t on_room(ufx_uct_pending_req_t *self) noexcept;
+    void load(lane &over, std::size_t bytes, std::size_t payload);
+    void unload(const core::lane_ref &where, std::size_t bytes);
+    void free_fragment(fragment &f);
+
+    // ep_tx_am.cpp
+    ufx_status_t post_am(lane &over, const core::am_tx::entry &entry);
+    ufx_status_t post_skip(lane &over, const core::am_tx::entry &entry);
+    am_header header_for(const lane &over, am_type type);
+    void note_am(lane &over, core::am_number number, std::size_t bytes, bool local_pending);
+    am_place &place_of(core::am_number number);
+
+    ep &ep_;
+    core::flush_gate gate_;
+    core::flush_gate::generation fence_at_ = 0;
+    bool has_fence_ = false;
+    ucs::list<request, queue_tag> fenced_;
+    ucs::list<request, queue_tag> am_queue_;
+    ucs::list<request, queue_tag> rma_queue_;
+    ucs::list<request, queue_tag> flushes_;
+    ucs::list<request, open_tag> open_;
+    ucs::list<fragment> fragments_;
+    std::vector<std::unique_ptr<port>> ports_;
+    std::vector<am_place> places_; // by number modulo the window
+    am_limits limits_;
+    std::size_t queued_ = 0;
+    bool posting_ = false;
+    bool abandoned_ = false;
+    ufx_status_t end_status_ = UFX_OK;
+};
+
+} // namespace ufx::ucp

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Posting: fragments of active messages by number, SKIPs, and lone acks.
+#include "ucp/ep.h"
+#include "ucp/ep_tx.h"
+#include "ucp/mem_table.h"
+#include "ucp/peer.h"
+#include "ucp/rail.h"
+#include "ucp/request_pool.h"
+#include "ucp/worker.h"
+#include "ucs/trace_point.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ufx::ucp {
+
+namespace {
+
+// A frame to be packed by a bcopy post: header, then two pieces of the stream.
+struct frame {
+    am_header header;
+    const std::byte *first = nullptr;
+    std::size_t first_length = 0;
+    const std::byte *second = nullptr;
+    std::size_t second_length = 0;
+
+    std::size_t stream() const { return first_length + second_length; }
+};
+
+std::size_t pack_frame(void *dest, void *arg) noexcept
+{
+    const auto &f = *static_cast<const frame *>(arg);
+    auto *to = static_cast<std::byte *>(dest);
+    encode(f.header, to);
+    to += am_header_size;
+    if (f.first_length != 0) {
+        std::memcpy(to, f.first, f.first_length);
+    }
+    if (f.second_length != 0) {
+        std::memcpy(to + f.first_length, f.second, f.second_length);
+    }
+    return am_header_size + f.stream();
+}
+
+ufx_status_t post_bcopy(const lane &over, frame &f)
+{
+    const ssize_t sent = ufx_uct_ep_am_bcopy(over.uct(), uct_am_data, pack_frame, &f, 0);
+    return sent < 0 ? static_cast<ufx_status_t>(sent) : UFX_OK;
+}
+
+// [at, at + length) of the request's stream.
+void cut_stream(const request &r, std::size_t at, std::size_t length, frame &f)
+{
+    if (at < r.head.size()) {
+        f.first = r.head.data() + at;
+        f.first_length = std::min(length, r.head.size() - at);
+        at += f.first_length;
+        length -= f.first_length;
+    }
+    if (length != 0) {
+        f.second = r.payload + (at - r.head.size());
+        f.second_length = length;
+    }
+}
+
+} // namespace
+
+const ep_tx::am_limits &ep_tx::limits()
+{
+    if (limits_.bcopy != 0) {
+        return limits_;
+    }
+    limits_ = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
+    const auto narrow = [this](const ufx_uct_iface_attr_t &attr) {
+        const bool has_zcopy =
+            (attr.caps & UFX_UCT_CAP_AM_ZCOPY) != 0 && attr.am.max_hdr >= am_header_size;
+        limits_.bcopy = std::min(limits_.bcopy, attr.am.max_bcopy - am_header_size);
+        limits_.zcopy = has_zcopy ? std::min(limits_.zcopy, attr.am.max_zcopy) : 0;
+        limits_.header =
+            has_zcopy ? std::min(limits_.header, attr.am.max_hdr - am_header_size) : 0;
+    };
+    const worker &home = ep_.home();
+    for (const auto &r : home.rails()) {
+        narrow(r->attr());
+    }
+    if (home.self_rail() != nullptr) {
+        narrow(home.self_rail()->attr());
+    }
+    return limits_;
+}
+
+ep_tx::am_place &ep_tx::place_of(core::am_number number)
+{
+    if (places_.empty()) {
+        places_.resize(2 * core::window::bits);
+    }
+    return places_[static_cast<std::size_t>(number % places_.size())];
+}
+
+void ep_tx::note_am(lane &over, core::am_number number, std::size_t bytes, bool local_pending)
+{
+    am_place &place = place_of(number);
+    unload(place.where, place.bytes);
+    place = {over.ref(), bytes};
+    load(over, bytes, bytes);
+    ep_.failover()->am_posted(number, over.ref().rail, local_pending, ep_.home().now(),
+                              ep_.remote().actions());
+}
+
+am_header ep_tx::header_for(const lane &over, am_type type)
+{
+    core::ep &machine = *ep_.failover();
+    am_header header;
+    header.type = type;
+    header.rail = over.ref().rail;
+    header.epoch = over.ref().epoch;
+    header.dst_ep = machine.peer_id();
+    header.ack = machine.rx().window().next();
+    return header;
+}
+
+void ep_tx::send_ack()
+{
+    for (lane *l : ep_.lanes()) {
+        if (!is_ready(*l)) {
+            continue;
+        }
+        frame f;
+        f.header = header_for(*l, am_type::ACK);
+        const ufx_status_t status = post_bcopy(*l, f);
+        if (status == UFX_OK) {
+            ep_.failover()->rx().acked();
+            return;
+        }
+        refuse(*l, status);
+    }
+}
+
+ufx_status_t ep_tx::post_skip(lane &over, const core::am_tx::entry &entry)
+{
+    frame f;
+    f.header = header_for(over, am_type::SKIP);
+    f.header.number = entry.number;
+    f.header.index = static_cast<std::uint32_t>(entry.number - entry.first);
+    f.header.count = entry.count;
+    const core::am_number number = entry.number;
+    const ufx_status_t status = post_bcopy(over, f);
+    if (status == UFX_OK) {
+        ep_.failover()->rx().acked();
+        note_am(over, number, 0, false);
+    }
+    return status;
+}
+
+ufx_status_t ep_tx::post_am(lane &over, const core::am_tx::entry &entry)
+{
+    request *r = ep_.home().requests.find(entry.handle);
+    if (entry.skip || r == nullptr) {
+        return post_skip(over, entry);
+    }
+    const core::am_number number = entry.number;
+    const bool is_replay = entry.where == core::am_tx::place::REPLAY;
+    frame f;
+    f.header = header_for(over, r->type);
+    f.header.number = number;
+    f.header.index = static_cast<std::uint32_t>(number - entry.first);
+    f.header.count = entry.count;
+    f.header.total = r->stream_length();
+    f.header.offset = std::size_t{f.header.index} * r->fragment_size;
+    f.header.id = r->am_id;
+    f.header.user_header = r->user_header;
+    const auto at = static_cast<std::size_t>(f.header.offset);
+    cut_stream(*r, at, std::min(r->fragment_size, r->stream_length() - at), f);
+
+    ufx_status_t status;
+    fragment *pending = nullptr;
+    const bool fits_bcopy = f.stream() <= limits().bcopy;
+    const bool wants_zcopy = f.second_length >= ep_.home().cfg().zcopy_thresh || !fits_bcopy;
+    if (wants_zcopy && limits().zcopy != 0 && f.first_length <= limits().header) {
+        std::vector<std::byte> header(am_header_size + f.first_length);
+        encode(f.header, header.data());
+        if (f.first_length != 0) {
+            std::memcpy(header.data() + am_header_size, f.first, f.first_length);
+        }
+        ufx_uct_iov_t iov{};
+        iov.buffer = const_cast<std::byte *>(f.second);
+        iov.length = f.second_length;
+        if (r->memory != nullptr && r->memory->holds(iov.buffer, iov.length)) {
+            iov.memh = r->memory->handle(over.port().domain());
+        }
+        pending = ep_.home().requests.take_fragment(ep_, *r, core::op_kind::AM);
+        pending->number = number;
+        pending->comp.func = &fragment::on_complete;
+        pending->comp.count = 1;
+        pending->comp.status = UFX_OK;
+        status = ufx_uct_ep_am_zcopy(over.uct(), uct_am_data, header.data(), header.size(), &iov, 1,
+                                     0, &pending->comp);
+    } else {
+        status = post_bcopy(over, f);
+    }
+    if (status < 0) {
+        if (pending != nullptr) {
+            free_fragment(*pending);
+        }
+        return status;
+    }
+    ep_.failover()->rx().acked();
+    if (pending != nullptr) {
+        pending->where = over.ref();
+        fragments_.push_back(*pending);
+    }
+    note_am(over, number, f.stream(), status == UFX_INPROGRESS);
+    if (is_replay) {
+        ep_.home().stats.replayed(ep_.home().now());
+        ucs::trace_point("replay_posted");
+    } else if (r->type == am_type::RTS) {
+        ucs::trace_point("rts_sent");
+    }
+    if (pending != nullptr && status == UFX_OK) {
+        free_fragment(*pending);
+    }
+    return UFX_OK;
+}
+
+void ep_tx::admit_ams()
+{
+    while (!am_queue_.empty()) {
+        request &r = am_queue_.front();
+        core::ep &machine = *ep_.failover();
+        if (r.group != 0 && machine.group(r.group).failed()) {
+            drop_unposted(r, UFX_ERR_CANCELED, core::cause::NONE, true);
+            continue;
+        }
+        const std::optional<core::am_number> first = machine.admit_am(r.id, r.count, r.group);
+        if (!first) {
+            return;
+        }
+        r.first = *first;
+        r.admitted = true;
+        r.unposted = 0;
+        leave_queue(r);
+    }
+}
+
+unsigned ep_tx::post_ams()
+{
+    unsigned posted = 0;
+    admit_ams();
+    for (;;) {
+        // The least loaded lane first; another one if nothing may go over that one.
+        lane *over = pick(0, nullptr);
+        const core::am_tx::entry *entry =
+            over != nullptr ? ep_.failover()->next_am(over->ref().rail) : nullptr;
+        if (entry == nullptr) {
+            for (lane *l : ep_.lanes()) {
+                if (l != over && is_ready(*l)) {
+                    entry = ep_.failover()->next_am(l->ref().rail);
+                    if (entry != nullptr) {
+                        over = l;
+                        break;
+                    }
+                }
+            }
+        }
+        if (entry == nullptr) {
+            return posted;
+        }
+        const ufx_status_t status = post_am(*over, *entry);
+        if (status < 0) {
+            refuse(*over, status);
+            continue;
+        }
+        ++posted;
+    }
+}
+
+} // namespace ufx::ucp

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Posting: which lane takes the next fragment, replays first; puts and gets.
+#include "ucp/ep.h"
+#include "ucp/ep_tx.h"
+#include "ucp/mem_table.h"
+#include "ucp/peer.h"
+#include "ucp/rail.h"
+#include "ucp/request_pool.h"
+#include "ucp/rkey.h"
+#include "ucp/worker.h"
+#include "ucs/log.h"
+#include "ucs/trace_point.h"
+
+#include <algorithm>
+
+namespace ufx::ucp {
+
+namespace {
+
+// Below this a transfer is not worth a second lane.
+constexpr std::size_t min_chunk = 64 * 1024;
+// Pieces per lane of a striped transfer: enough to even out lanes of different speed.
+constexpr std::size_t chunks_per_lane = 4;
+// What a lane may hold at least before others are preferred for good.
+constexpr std::size_t min_lane_room = 4 << 20;
+constexpr double ns_per_s = 1e9;
+constexpr double full_ramp = 256;
+
+std::size_t bytes_in(double bandwidth, std::chrono::nanoseconds time)
+{
+    return static_cast<std::size_t>(bandwidth * static_cast<double>(time.count()) / ns_per_s);
+}
+
+// Of a rail's device, what one put or get may carry, and does in at most fragment_time.
+std::size_t part_limit(const ufx_uct_iface_attr_t &attr, const config &cfg, bool is_put)
+{
+    const std::size_t most = is_put ? attr.put.max_zcopy : attr.get.max_zcopy;
+    const std::size_t timely = bytes_in(attr.bandwidth, cfg.fragment_time);
+    return timely == 0 ? most : std::min(most, std::max(timely, min_chunk));
+}
+
+} // namespace
+
+std::size_t ep_tx::chunk_of(std::size_t length, bool is_put) const
+{
+    const worker &home = ep_.home();
+    std::size_t limit = SIZE_MAX;
+    std::size_t lanes = 0;
+    for (const lane *l : ep_.lanes()) {
+        lanes += l->is_open() ? 1 : 0;
+    }
+    const bool self = ep_.has_peer() && ep_.remote().is_self();
+    if (self && home.self_rail() != nullptr) {
+        limit = part_limit(home.self_rail()->attr(), home.cfg(), is_put);
+    } else {
+        for (const auto &r : home.rails()) {
+            limit = std::min(limit, part_limit(r->attr(), home.cfg(), is_put));
+        }
+    }
+    lanes = std::max<std::size_t>(lanes, 1);
+    if (lanes > 1) {
+        const std::size_t even = (length + lanes * chunks_per_lane - 1) / (lanes * chunks_per_lane);
+        limit = std::min(limit, std::max(even, min_chunk));
+    }
+    return std::max<std::size_t>(limit, 1);
+}
+
+ep_tx::port &ep_tx::port_of(lane &over)
+{
+    for (const auto &p : ports_) {
+        if (p->over == &over) {
+            return *p;
+        }
+    }
+    auto fresh = std::make_unique<port>();
+    fresh->pending.func = &ep_tx::on_room;
+    fresh->self = this;
+    fresh->over = &over;
+    ports_.push_back(std::move(fresh));
+    return *ports_.back();
+}
+
+ufx_status_t ep_tx::on_room(ufx_uct_pending_req_t *pending) noexcept
+{
+    static_assert(offsetof(port, pending) == 0);
+    auto *p = reinterpret_cast<port *>(pending);
+    p->waits = false;
+    p->self->wake();
+    return UFX_OK;
+}
+
+void ep_tx::refuse(lane &over, ufx_status_t status)
+{
+    port &p = port_of(over);
+    p.refused = true;
+    if (status != UFX_ERR_NO_RESOURCE) {
+        return; // the uct ep has failed: the gate follows
+    }
+    p.waits = ufx_uct_ep_pending_add(over.uct(), &p.pending) == UFX_OK;
+    if (!p.waits) {
+        wake(); // there is room again, or the transport has no such queue
+    }
+}
+
+bool ep_tx::is_ready(lane &over)
+{
+    if (!over.is_open()) {
+        return false;
+    }
+    const port &p = port_of(over);
+    return !p.waits && !p.refused;
+}
+
+void ep_tx::lane_gone(lane &over)
+{
+    std::erase_if(ports_, [&](const std::unique_ptr<port> &p) {
+        if (p->over == &over && p->waits) {
+            ufx_uct_ep_pending_purge(over.uct(), nullptr, nullptr);
+        }
+        return p->over == &over;
+    });
+}
+
+double ep_tx::weight_of(const lane &over) const
+{
+    const core::rail *health = ep_.remote().machine().find_rail(over.ref().rail);
+    const double bandwidth = std::max(over.port().attr().bandwidth, 1.0);
+    if (health == nullptr) {
+        return bandwidth;
+    }
+    const double ramp = health->ramp(ep_.home().now(), core::config{});
+    return bandwidth * std::max(ramp, 1.0) / full_ramp;
+}
+
+std::size_t ep_tx::room_of(const lane &over) const
+{
+    const std::size_t timely =
+        2 * bytes_in(over.port().attr().bandwidth, ep_.home().cfg().fragment_time);
+    return std::max(min_lane_room, timely);
+}
+
+// The ready lane that will have moved `length` more bytes first.
+lane *ep_tx::pick(std::size_t length, rkey *key)
+{
+    lane *best = nullptr;
+    double best_time = 0;
+    for (lane *l : ep_.lanes()) {
+        if (!is_ready(*l)) {
+            continue;
+        }
+        const auto ahead = static_cast<std::size_t>(l->outstanding_bytes);
+        if (ahead != 0 && ahead + length > room_of(*l)) {
+            continue;
+        }
+        if (key != nullptr && key->on(*l) == UFX_UCT_INVALID_RKEY) {
+            continue;
+        }
+        const double time = static_cast<double>(ahead + length) / weight_of(*l);
+        if (best == nullptr || time < best_time) {
+            best = l;
+            best_time = time;
+        }
+    }
+    return best;
+}
+
+void ep_tx::load(lane &over, std::size_t bytes, std::size_t payload)
+{
+    ++over.posted;
+    ++over.outstanding;
+    over.outstanding_bytes += bytes;
+    ++over.port().count.posted;
+    over.port().count.tx_bytes += payload;
+}
+
+void ep_tx::unload(const core::lane_ref &where, std::size_t bytes)
+{
+    if (where.epoch == 0) {
+        return;
+    }
+    if (lane *over = ep_.find_lane(where.rail, where.epoch); over != nullptr) {
+        over->outstanding -= over->outstanding != 0 ? 1 : 0;
+        over->outstanding_bytes -= std::min<std::uint64_t>(over->outstanding_bytes, bytes);
+    }
+}
+
+// Posts what is left of a put or get. OK: it was final at once.
+ufx_status_t ep_tx::post_part(lane &over, fragment &f)
+{
+    const std::size_t length = f.part.length - f.from;
+    ufx_uct_iov_t iov{};
+    iov.buffer = f.part.local + f.from;
+    iov.length = length;
+    if (f.part.memory != nullptr && f.part.memory->holds(iov.buffer, length)) {
+        iov.memh = f.part.memory->handle(over.port().domain());
+    }
+    f.comp.func = &fragment::on_complete;
+    f.comp.count = 1;
+    f.comp.status = UFX_OK;
+    const ufx_uct_rkey_t key = f.part.key->on(over);
+    const std::uint64_t remote = f.part.remote + f.from;
+    const ufx_status_t status =
+        f.kind == core::op_kind::PUT
+            ? ufx_uct_ep_put_zcopy(over.uct(), &iov, 1, remote, key, &f.comp)
+            : ufx_uct_ep_get_zcopy(over.uct(), &iov, 1, remote, key, &f.comp);
+    if (status < 0) {
+        return status;
+    }
+    f.where = over.ref();
+    load(over, length, length);
+    if (f.kind == core::op_kind::PUT) {
+        ucs::trace_point("put_mid_frame");
+    }
+    return status;
+}
+
+unsigned ep_tx::post_replays()
+{
+    unsigned posted = 0;
+    while (ep_.failover() != nullptr && !ep_.failover()->frozen().empty()) {
+        const core::fragment frozen = ep_.failover()->frozen().front();
+        fragment *f = ep_.home().requests.find_fragment(frozen.handle);
+        if (f == nullptr) {
+            break;
+        }
+        f->from = static_cast<std::size_t>(frozen.from);
+        f->replays = frozen.replays;
+        lane *over = pick(f->part.length - f->from, f->part.key);
+        if (over == nullptr) {
+            break;
+        }
+        const ufx_status_t status = post_part(*over, *f);
+        if (status < 0) {
+            refuse(*over, status);
+            continue;
+        }
+        ep_.failover()->replay_posted(frozen.handle, over->ref().rail);
+        ep_.home().stats.replayed(ep_.home().now());
+        ucs::trace_point("replay_posted");
+        ++posted;
+        if (status == UFX_OK) {
+            completed(*f, UFX_OK);
+        }
+    }
+    return posted;
+}
+
+// Cuts the next fragment off a request and posts it. `posted` false: no lane takes it now.
+ufx_status_t ep_tx::post_slice(request &r, bool &posted)
+{
+    posted = false;
+    const transfer &piece = r.pieces[r.piece];
+    transfer slice = piece;
+    slice.local += r.offset;
+    slice.remote += r.offset;
+    slice.length = std::min(r.chunk, piece.length - r.offset);
+    lane *over = pick(slice.length, slice.key);
+    if (over == nullptr) {
+        return UFX_OK;
+    }
+    const bool is_put = r.kind == op::PUT;
+    fragment *f = ep_.home().requests.take_fragment(
+        ep_, r, is_put ? core::op_kind::PUT : core::op_kind::GET);
+    f->part = slice;
+    const ufx_status_t status = post_part(*over, *f);
+    if (status < 0) {
+        free_fragment(*f);
+        if (status == UFX_ERR_INVALID_PARAM || status == UFX_ERR_UNSUPPORTED) {
+            return status;
+        }
+        refuse(*over, status);
+        posted = true; // another lane may take it
+        return UFX_OK;
+    }
+    fragments_.push_back(*f);
+    posted = true;
+    if (is_put && r.group != 0) {
+        ep_.failover()->put_posted(r.group, over->ref().rail);
+    }
+    --r.unposted;
+    r.offset += slice.length;
+    if (r.offset == piece.length) {
+        ++r.piece;
+        r.offset = 0;
+    }
+    if (r.unposted == 0) {
+        leave_queue(r);
+    }
+    if (status == UFX_OK) {
+        completed(*f, UFX_OK);
+    }
+    return UFX_OK;
+}
+
+unsigned ep_tx::post_rma()
+{
+    unsigned posted = 0;
+    // While frozen fragments wait for a lane, new ones wait behind them.
+    while (!rma_queue_.empty() && ep_.failover() != nullptr && ep_.failover()->frozen().empty()) {
+        request &r = rma_queue_.front();
+        begin(r);
+        if (r.unposted == 0) {
+            leave_queue(r);
+            continue;
+        }
+        bool more = false;
+        const ufx_status_t status = post_slice(r, more);
+        if (status != UFX_OK) {
+            ufx_error("%s: the transport refuses a fragment: %s", ep_.name().c_str(),
+                      ufx_ucs_status_name(status));
+            drop_unposted(r, status, core::cause::NONE, true);
+            continue;
+        }
+        if (!more) {
+            break;
+        }
+        ++posted;
+    }
+    return posted;
+}
+
+} // namespace ufx::ucp

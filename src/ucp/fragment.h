@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One uct operation on one lane: what a uct completion belongs to.
+//
+// PUT and GET: made when it is first posted, lives until it is final; while it is posted, uct's own
+// record is its journal; while it is frozen, the core's list names it by its handle. AM: made for a
+// zero-copy post, lives until uct has let go of the payload (the core's ledger has the rest).
+#pragma once
+
+#include "ucp/core/action.h"
+#include "ucp/request.h"
+#include "ucs/handle_table.h"
+#include "ucs/list.h"
+
+#include <ufx/uct.h>
+
+namespace ufx::ucp {
+
+class lane;
+
+class fragment : public ucs::list_node<> {
+public:
+    // The address of this member is what uct knows.
+    struct completion : ufx_uct_completion_t {
+        fragment *self = nullptr;
+    };
+
+    fragment(ep &target, request &op_request, core::op_kind what)
+        : owner(target), op(&op_request), kind(what)
+    {
+        comp.self = this;
+    }
+
+    // The fragment whose completion that is, or nullptr if it is somebody else's.
+    static fragment *of(ufx_uct_completion_t *comp);
+    static void on_complete(ufx_uct_completion_t *comp) noexcept;
+
+    completion comp{};
+    ep &owner;
+    request *op;
+    core::op_kind kind;
+    ucs::handle id = 0;
+    core::lane_ref where; // epoch 0 = not posted
+    // PUT, GET.
+    transfer part;
+    std::size_t from = 0; // first byte of this posting
+    std::uint8_t replays = 0;
+    // AM.
+    core::am_number number = 0;
+};
+
+} // namespace ufx::ucp

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Registration of memory on all domains; the C calls on memory and packed keys.
+#include "ucp/mem_table.h"
+
+#include "ucp/context.h"
+#include "ucp/core/control_msg.h"
+#include "ucp/peer.h"
+#include "ucp/rkey.h"
+#include "ucs/bytes.h"
+#include "ucs/entry.h"
+#include "ucs/log.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+namespace ufx::ucp {
+
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::uint64_t all_rights =
+    UFX_UCP_MEM_REMOTE_WRITE | UFX_UCP_MEM_REMOTE_READ | UFX_UCP_MEM_REMOTE_ATOMIC;
+
+std::uint64_t uct_access(std::uint64_t rights)
+{
+    std::uint64_t access = UFX_UCT_MEM_ACCESS_LOCAL_READ | UFX_UCT_MEM_ACCESS_LOCAL_WRITE;
+    const auto grant = [&](std::uint64_t right, std::uint64_t bit) {
+        access |= (rights & right) != 0 ? bit : 0;
+    };
+    grant(UFX_UCP_MEM_REMOTE_WRITE, UFX_UCT_MEM_ACCESS_REMOTE_PUT);
+    grant(UFX_UCP_MEM_REMOTE_READ, UFX_UCT_MEM_ACCESS_REMOTE_GET);
+    grant(UFX_UCP_MEM_REMOTE_ATOMIC, UFX_UCT_MEM_ACCESS_REMOTE_ATOMIC);
+    return access;
+}
+
+ufx_status_t check(const ufx_ucp_mem_params_t &params, bool allocate)
+{
+    const std::uint64_t mask = params.field_mask;
+    if ((mask & UFX_UCP_MEM_PARAM_LENGTH) == 0 || params.length == 0) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    if ((mask & UFX_UCP_MEM_PARAM_DMABUF) != 0 ||
+        ((mask & UFX_UCP_MEM_PARAM_MEMORY_TYPE) != 0 &&
+         params.memory_type != UFX_UCT_MEMORY_TYPE_HOST)) {
+        return UFX_ERR_UNSUPPORTED;
+    }
+    const bool has_address = (mask & UFX_UCP_MEM_PARAM_ADDRESS) != 0 && params.address != nullptr;
+    return allocate || has_address ? UFX_OK : UFX_ERR_INVALID_PARAM;
+}
+
+} // namespace
+
+mem_table::~mem_table()
+{
+    table_.for_each([this](ucs::handle, mem &memory) {
+        ufx_warn("memory %p of %zu bytes was still mapped when its context ended",
+                 static_cast<void *>(memory.address_), memory.length_);
+        deregister_all(memory);
+        if (memory.allocated_) {
+            std::free(memory.address_);
+        }
+        delete &memory;
+    });
+}
+
+ufx_status_t mem_table::register_on(mem &memory, std::size_t domain)
+{
+    const memory_domain &md = context_.domains()[domain];
+    if ((md.attr().flags & UFX_UCT_MD_FLAG_REG) == 0) {
+        return UFX_OK;
+    }
+    ufx_uct_mem_params_t params{};
+    params.field_mask =
+        UFX_UCT_MEM_PARAM_ADDRESS | UFX_UCT_MEM_PARAM_LENGTH | UFX_UCT_MEM_PARAM_FLAGS;
+    params.address = memory.address_;
+    params.length = memory.length_;
+    params.flags = uct_access(memory.rights_);
+    return ufx_uct_md_mem_reg(md.handle(), &params, &memory.registrations_[domain].handle);
+}
+
+ufx_status_t mem_table::register_all(mem &memory)
+{
+    memory.registrations_.resize(context_.domains().size());
+    for (std::size_t domain = 0; domain < memory.registrations_.size(); ++domain) {
+        const ufx_status_t status = register_on(memory, domain);
+        if (status != UFX_OK) {
+            ufx_warn("cannot register %zu bytes at %p: %s", memory.length_,
+                     static_cast<void *>(memory.address_), ufx_ucs_status_name(status));
+            deregister_all(memory);
+            return status;
+        }
+    }
+    return UFX_OK;
+}
+
+void mem_table::deregister_all(mem &memory) noexcept
+{
+    for (std::size_t domain = 0; domain < memory.registrations_.size(); ++domain) {
+        ufx_uct_mem_h &handle = memory.registrations_[domain].handle;
+        if (handle != nullptr) {
+            (void)ufx_uct_md_mem_dereg(context_.domains()[domain].handle(), handle);
+            handle = nullptr;
+        }
+    }
+}
+
+ucs::result<mem *> mem_table::map(const ufx_ucp_mem_params_t &params)
+{
+    const bool has_flags = (params.field_mask & UFX_UCP_MEM_PARAM_FLAGS) != 0;
+    const bool allocate = has_flags && (params.flags & UFX_UCP_MEM_ALLOCATE) != 0;
+    if (const ufx_status_t status = check(params, allocate); status != UFX_OK) {
+        return status;
+    }
+    auto memory = std::make_unique<mem>();
+    memory->length_ = params.length;
+    memory->rights_ = has_flags ? params.flags & all_rights : all_rights;
+    memory->allocated_ = allocate;
+    memory->address_ = static_cast<std::byte *>(params.address);
+    if (allocate) {
+        void *fresh = nullptr;
+        if (::posix_memalign(&fresh, page_bytes, params.length) != 0) {
+            return UFX_ERR_NO_MEMORY;
+        }
+        std::memset(fresh, 0, params.length);
+        memory->address_ = static_cast<std::byte *>(fresh);
+    }
+    const std::lock_guard guard(lock_);
+    if (const ufx_status_t status = register_all(*memory); status != UFX_OK) {
+        if (allocate) {
+            std::free(memory->address_);
+        }
+        return status;
+    }
+    memory->id_ = table_.insert(*memory);
+    return memory.release();
+}
+
+ufx_status_t mem_table::unmap(mem &memory)
+{
+    const std::unique_ptr<mem> owned(&memory);
+    const std::lock_guard guard(lock_);
+    table_.erase(memory.id_);
+    deregister_all(memory);
+    if (memory.allocated_) {
+        std::free(memory.address_);
+    }
+    return UFX_OK;
+}
+
+ufx_status_t mem_table::reregister(std::size_t domain)
+{
+    const std::lock_guard guard(lock_);
+    ufx_status_t worst = UFX_OK;
+    table_.for_each([&](ucs::handle, mem &memory) {
+        memory.registrations_[domain].handle = nullptr;
+        ++memory.registrations_[domain].generation;
+        if (const ufx_status_t status = register_on(memory, domain); status != UFX_OK) {
+            worst = status;
+        }
+    });
+    return worst;
+}
+
+std::vector<std::byte> mem_table::pack_for(const mem &memory, const device &dev) const
+{
+    const memory_domain &md = context_.domains()[dev.md];
+    const ufx_uct_mem_h handle = memory.registrations_[dev.md].handle;
+    std::vector<std::byte> packed;
+    const std::size_t size = md.attr().rkey_packed_size;
+    if (handle == nullptr || size == 0 || size > core::max_rkey_bytes) {
+        return packed;
+    }
+    packed.resize(size);
+    if (ufx_uct_md_mkey_pack(md.handle(), handle, packed.data()) != UFX_OK) {
+        packed.clear();
+    }
+    return packed;
+}
+
+std::vector<std::byte> mem_table::pack(const mem &memory) const
+{
+    const std::lock_guard guard(lock_);
+    std::vector<std::byte> bytes(rkey_fixed_size);
+    std::uint8_t entries = 0;
+    const auto add = [&](std::size_t index, const device &dev) {
+        const std::vector<std::byte> key = pack_for(memory, dev);
+        if (key.empty()) {
+            return;
+        }
+        const std::size_t at = bytes.size();
+        bytes.resize(at + rkey_entry_size + key.size());
+        ucs::byte_writer out(bytes.data() + at, bytes.size() - at);
+        out.u8(static_cast<std::uint8_t>(index));
+        out.u8(static_cast<std::uint8_t>(key.size()));
+        out.le16(0);
+        out.le32(memory.registrations_[dev.md].generation);
+        out.bytes(key);
+        ++entries;
+    };
+    const std::vector<device> &devices = context_.devices();
+    for (std::size_t index = 0; index < devices.size(); ++index) {
+        add(index, devices[index]);
+    }
+    if (const device *self = context_.self_device(); self != nullptr) {
+        add(devices.size(), *self);
+    }
+    ucs::byte_writer out(bytes.data(), rkey_fixed_size);
+    out.u8(rkey_version);
+    out.u8(entries);
+    out.le16(0);
+    out.le64(memory.id_);
+    out.le64(reinterpret_cast<std::uintptr_t>(memory.address_));
+    out.le64(memory.length_);
+    return bytes;
+}
+
+void mem_table::on_rkey_req(peer &from, const core::rkey_req_msg &msg)
+{
+    core::rkey_rep_msg reply;
+    reply.memory_id = msg.memory_id;
+    reply.rail = msg.rail;
+    {
+        const std::lock_guard guard(lock_);
+        const mem *memory = table_.find(msg.memory_id);
+        const unsigned index = from.local_index(msg.rail);
+        if (memory != nullptr && index < context_.devices().size()) {
+            const device &dev = context_.devices()[index];
+            const std::vector<std::byte> key = pack_for(*memory, dev);
+            reply.generation = memory->registrations_[dev.md].generation;
+            reply.found =
+                !key.empty() &&
+                reply.rkey.assign({reinterpret_cast<const std::uint8_t *>(key.data()), key.size()});
+        }
+    }
+    from.send(reply);
+}
+
+ufx_status_t mem_table::with(std::uint64_t id, std::uint64_t address, std::size_t length,
+                             std::uint64_t rights, const std::function<void(std::byte *)> &f)
+{
+    const std::lock_guard guard(lock_);
+    const mem *memory = table_.find(id);
+    auto *at = reinterpret_cast<std::byte *>(static_cast<std::uintptr_t>(address));
+    if (memory == nullptr || (memory->rights_ & rights) != rights || !memory->holds(at, length)) {
+        return UFX_ERR_REMOTE_ACCESS;
+    }
+    f(at);
+    return UFX_OK;
+}
+
+} // namespace ufx::ucp
+
+namespace ucp = ufx::ucp;
+namespace ucs = ufx::ucs;
+
+extern "C" ufx_status_t ufx_ucp_mem_map(ufx_ucp_context_h context,
+                                        const ufx_ucp_mem_params_t *params, ufx_ucp_mem_h *mem) noexcept
+{
+    if (context == nullptr || params == nullptr || mem == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&]() -> ufx_status_t {
+        ucs::result<ucp::mem *> made = ucp::context::of(context).memory.map(*params);
+        if (!made) {
+            return made.error();
+        }
+        *mem = made.value();
+        return UFX_OK;
+    });
+}
+
+extern "C" ufx_status_t ufx_ucp_mem_unmap(ufx_ucp_context_h context, ufx_ucp_mem_h mem) noexcept
+{
+    if (context == nullptr || mem == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&] { return ucp::context::of(context).memory.unmap(ucp::mem::of(mem)); });
+}
+
+extern "C" ufx_status_t ufx_ucp_mem_query(ufx_ucp_mem_h mem, void **address, size_t *length) noexcept
+{
+    if (mem == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    if (address != nullptr) {
+        *address = ucp::mem::of(mem).address();
+    }
+    if (length != nullptr) {
+        *length = ucp::mem::of(mem).length();
+    }
+    return UFX_OK;
+}
+
+extern "C" ufx_status_t ufx_ucp_rkey_pack(ufx_ucp_context_h context, ufx_ucp_mem_h mem,
+                                          void **buffer, size_t *length) noexcept
+{
+    if (context == nullptr || mem == nullptr || buffer == nullptr || length == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&]() -> ufx_status_t {
+        const std::vector<std::byte> packed =
+            ucp::context::of(context).memory.pack(ucp::mem::of(mem));
+        void *copy = std::malloc(packed.size());
+        if (copy == nullptr) {
+            return UFX_ERR_NO_MEMORY;
+        }
+        std::memcpy(copy, packed.data(), packed.size());
+        *buffer = copy;
+        *length = packed.size();
+        return UFX_OK;
+    });
+}
+
+extern "C" void ufx_ucp_rkey_buffer_release(void *buffer) noexcept
+{
+    std::free(buffer);
+}

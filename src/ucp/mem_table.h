@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Mapped memory of a context: registered on every memory domain, found by a stable id.
+#pragma once
+
+#include "ucp/handles.h"
+#include "ucs/handle_table.h"
+#include "ucs/owner.h"
+#include "ucs/result.h"
+
+#include <ufx/uct.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+namespace ufx::ucp {
+
+class context;
+class peer;
+struct device;
+
+namespace core {
+struct rkey_req_msg;
+}
+
+// One mapped range. Its registrations go with it.
+class mem : public ufx_ucp_mem {
+public:
+    static mem &of(ufx_ucp_mem_h handle) { return *static_cast<mem *>(handle); }
+
+    // Names the memory at peers; never used again after unmap.
+    std::uint64_t id() const { return id_; }
+    std::byte *address() const { return address_; }
+    std::size_t length() const { return length_; }
+    std::uint64_t rights() const { return rights_; } // of ufx_ucp_mem_flags
+    // Registration on a domain of context::domains(); nullptr if that domain registers nothing.
+    ufx_uct_mem_h handle(std::size_t domain) const { return registrations_[domain].handle; }
+    // Counts re-registrations after the device was reopened.
+    std::uint32_t generation(std::size_t domain) const { return registrations_[domain].generation; }
+    bool holds(const void *from, std::size_t count) const
+    {
+        const auto *at = static_cast<const std::byte *>(from);
+        return at >= address_ && count <= length_ &&
+               static_cast<std::size_t>(at - address_) <= length_ - count;
+    }
+
+private:
+    friend class mem_table;
+    struct registration {
+        ufx_uct_mem_h handle = nullptr;
+        std::uint32_t generation = 1;
+    };
+
+    std::uint64_t id_ = 0;
+    std::byte *address_ = nullptr;
+    std::size_t length_ = 0;
+    std::uint64_t rights_ = 0;
+    bool allocated_ = false;
+    std::vector<registration> registrations_;
+};
+
+// Any thread: one lock, never held while user code runs.
+class mem_table {
+public:
+    explicit mem_table(context &owner) : context_(owner) {}
+    // Memory that was not unmapped is unmapped, with a warning.
+    ~mem_table();
+    mem_table(const mem_table &) = delete;
+    mem_table &operator=(const mem_table &) = delete;
+
+    [[nodiscard]] ucs::result<mem *> map(const ufx_ucp_mem_params_t &params);
+    ufx_status_t unmap(mem &memory);
+
+    // The packed key: see rkey.h. `size` bytes of packed_size().
+    std::vector<std::byte> pack(const mem &memory) const;
+
+    // A peer holds a stale key of a rail: answers with the present one.
+    void on_rkey_req(peer &from, const core::rkey_req_msg &msg);
+    // Counts a re-registration of everything on one domain, after its device was reopened.
+    ufx_status_t reregister(std::size_t domain);
+
+    // Runs `f` on the bytes if they lie in memory `id` with all of `rights`, under the lock, so that
+    // an unmap waits. REMOTE_ACCESS if not.
+    ufx_status_t with(std::uint64_t id, std::uint64_t address, std::size_t length,
+                      std::uint64_t rights, const std::function<void(std::byte *)> &f);
+
+private:
+    std::vector<std::byte> pack_for(const mem &memory, const device &dev) const;
+    ufx_status_t register_all(mem &memory);
+    ufx_status_t register_on(mem &memory, std::size_t domain);
+    void deregister_all(mem &memory) noexcept;
+
+    context &context_;
+    mutable std::mutex lock_; // guards table_, and the registrations of what is in it
+    ucs::handle_table<mem> table_;
+};
+
+} // namespace ufx::ucp

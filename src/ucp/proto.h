@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the protocols share: how a message is cut, messages of ucp itself, rendezvous control.
+#pragma once
+
+#include "ucp/core/control_msg.h"
+#include "ucp/request.h"
+
+#include <span>
+
+namespace ufx::ucp {
+
+class ep;
+class peer;
+class recv_message;
+
+// Cuts the stream of an AM or atomic request, and counts its parts.
+// INVALID_PARAM: it has more than max_am_fragments.
+[[nodiscard]] ufx_status_t shape_am(ep &e, request &r);
+// Lists the pieces' parts of a put, get or receive.
+void shape_rma(ep &e, request &r);
+// A message of ucp to the peer, of few bytes.
+void send_internal(ep &e, am_type type, std::span<const std::byte> body);
+
+// Rendezvous.
+inline std::uint64_t revoke_key(const request &r)
+{
+    return std::uint64_t{1} << 63 | r.id;
+}
+// Makes the request an RTS of that payload.
+[[nodiscard]] ufx_status_t make_rts(ep &e, request &r, const void *buffer, std::size_t length);
+void send_revoke(ep &e, request &r);
+void send_ats(ep &e, const recv_message &rts, ufx_status_t status);
+
+// Control messages that belong to the data path.
+void on_revoke(peer &from, const core::revoke_msg &msg);
+void on_revoke_ack(peer &from, const core::revoke_ack_msg &msg);
+void on_rkey_rep(peer &from, const core::rkey_rep_msg &msg);
+
+} // namespace ufx::ucp

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Atomics, executed by the target's processor: a request and a reply in the two AM sequences.
+//
+// Each of the two is kept until the other side's window covers it, so a request is executed once and
+// a reply is never lost, whatever lanes do; there is no cache of results.
+#include "ucp/context.h"
+#include "ucp/ep.h"
+#include "ucp/mem_table.h"
+#include "ucp/proto.h"
+#include "ucp/request_pool.h"
+#include "ucp/worker.h"
+#include "ucs/entry.h"
+
+#include <array>
+#include <cstring>
+
+namespace ufx::ucp {
+
+namespace {
+
+template <class T>
+T run(T *at, ufx_ucp_atomic_op_t op, T operand, T compare)
+{
+    switch (op) {
+    case UFX_UCP_ATOMIC_ADD:
+        return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
+    case UFX_UCP_ATOMIC_AND:
+        return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
+    case UFX_UCP_ATOMIC_OR:
+        return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
+    case UFX_UCP_ATOMIC_XOR:
+        return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
+    case UFX_UCP_ATOMIC_SWAP:
+        return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
+    case UFX_UCP_ATOMIC_CSWAP:
+        __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST);
+        return compare;
+    }
+    return 0;
+}
+
+bool is_valid(unsigned op, std::size_t size, std::uint64_t address)
+{
+    return op <= UFX_UCP_ATOMIC_CSWAP && (size == 4 || size == 8) && address % size == 0;
+}
+
+atomic_rep_body execute(mem_table &memory, const atomic_req_body &req)
+{
+    atomic_rep_body reply;
+    reply.request = req.request;
+    if (!is_valid(req.op, req.size, req.address)) {
+        reply.status = UFX_ERR_REMOTE_ACCESS;
+        return reply;
+    }
+    const auto op = static_cast<ufx_ucp_atomic_op_t>(req.op);
+    reply.status = memory.with(
+        req.memory, req.address, req.size, UFX_UCP_MEM_REMOTE_ATOMIC, [&](std::byte *at) {
+            if (req.size == 4) {
+                reply.value = run(reinterpret_cast<std::uint32_t *>(at), op,
+                                  static_cast<std::uint32_t>(req.operand),
+                                  static_cast<std::uint32_t>(req.compare));
+            } else {
+                reply.value = run(reinterpret_cast<std::uint64_t *>(at), op, req.operand,
+                                  req.compare);
+            }
+        });
+    return reply;
+}
+
+} // namespace
+
+void ep_rx::deliver_atomic_request(recv_message &message)
+{
+    atomic_req_body body;
+    if (!decode(message.body(), body)) {
+        return;
+    }
+    std::array<std::byte, atomic_rep_size> bytes;
+    encode(execute(ep_.home().ctx().memory, body), bytes.data());
+    send_internal(ep_, am_type::ATOMIC_REP, bytes);
+}
+
+void ep_rx::deliver_atomic_reply(recv_message &message)
+{
+    atomic_rep_body body;
+    if (!decode(message.body(), body)) {
+        return;
+    }
+    request *r = ep_.home().requests.find(body.request);
+    if (r == nullptr || r->completed || r->target != &ep_ || r->kind != op::ATOMIC ||
+        r->answers == 0) {
+        return;
+    }
+    const ufx_status_t status = body.status == UFX_OK ? UFX_OK : UFX_ERR_REMOTE_ACCESS;
+    if (status == UFX_OK && r->result != nullptr && !r->state.is_claimed()) {
+        if (r->result_size == 4) {
+            const auto value = static_cast<std::uint32_t>(body.value);
+            std::memcpy(r->result, &value, sizeof(value));
+        } else {
+            std::memcpy(r->result, &body.value, sizeof(body.value));
+        }
+    }
+    ep_.tx.answered(*r, status);
+}
+
+namespace {
+
+ufx_status_t start_atomic(ep &e, const atomic_req_body &wanted, void *result,
+                          const ufx_ucp_op_params_t *params, ufx_ucp_request_h *out)
+{
+    worker &w = e.home();
+    request *r = w.requests.start(w, &e, params, op::ATOMIC);
+    atomic_req_body body = wanted;
+    body.request = r->id;
+    r->type = am_type::ATOMIC_REQ;
+    r->head.resize(atomic_req_size);
+    encode(body, r->head.data());
+    r->answers = 1;
+    r->result = result;
+    r->result_size = body.size;
+    r->length = body.size;
+    if (const ufx_status_t status = shape_am(e, *r); status != UFX_OK) {
+        w.requests.undo(*r);
+        return status;
+    }
+    if (out != nullptr) {
+        *out = r->handle();
+    }
+    e.tx.submit(*r);
+    w.kick();
+    return UFX_INPROGRESS;
+}
+
+} // namespace
+} // namespace ufx::ucp
+
+namespace ucp = ufx::ucp;
+namespace ucs = ufx::ucs;
+
+extern "C" ufx_status_t ufx_ucp_atomic(ufx_ucp_ep_h ep, ufx_ucp_atomic_op_t op, uint64_t operand,
+                                       uint64_t compare, size_t size, void *result,
+                                       uint64_t remote_addr, ufx_ucp_rkey_h rkey,
+                                       const ufx_ucp_op_params_t *params,
+                                       ufx_ucp_request_h *request) noexcept
+{
+    if (ep == nullptr || rkey == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    const bool fetches = op == UFX_UCP_ATOMIC_SWAP || op == UFX_UCP_ATOMIC_CSWAP;
+    const ucp::rkey &key = ucp::rkey::of(rkey);
+    if (!ucp::is_valid(op, size, remote_addr) || !key.holds(remote_addr, size) ||
+        (fetches && result == nullptr)) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    ucp::ep &e = ucp::ep::of(ep);
+    auto guard = e.home().lock();
+    if (const ufx_status_t status = e.accepts(); status != UFX_OK) {
+        return status;
+    }
+    if (!e.tx.has_room()) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    ucp::atomic_req_body body;
+    body.memory = key.memory_id();
+    body.address = remote_addr;
+    body.operand = operand;
+    body.compare = compare;
+    body.op = static_cast<std::uint8_t>(op);
+    body.size = static_cast<std::uint8_t>(size);
+    return ucs::guard([&] { return ucp::start_atomic(e, body, result, params, request); });
+}

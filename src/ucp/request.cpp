@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Life and end of requests; the C calls on them.
+#include "ucp/request.h"
+
+#include "ucp/ep.h"
+#include "ucp/request_pool.h"
+#include "ucp/worker.h"
+#include "ucs/entry.h"
+
+#include <new>
+
+namespace ufx::ucp {
+
+void request::finish(ufx_status_t status)
+{
+    if (completed) {
+        return;
+    }
+    state.claim(status);
+    complete();
+}
+
+void request::complete()
+{
+    if (completed) {
+        return;
+    }
+    completed = true;
+    timer.stop();
+    home.requests.push_done(*this);
+}
+
+void request::on_deadline(void *arg, std::uint64_t)
+{
+    auto &self = *static_cast<request *>(arg);
+    if (self.completed) {
+        return;
+    }
+    if (self.target == nullptr) {
+        self.finish(UFX_ERR_TIMEOUT);
+        return;
+    }
+    self.target->tx.expire(self);
+}
+
+request_pool::~request_pool()
+{
+    done_.clear();
+    fragment_table_.for_each([this](ucs::handle, fragment &f) { give_back(f); });
+    table_.for_each([this](ucs::handle, request &r) { recycle(r); });
+}
+
+request *request_pool::start(worker &home, ep *target, const ufx_ucp_op_params_t *params, op kind)
+{
+    request *r = requests_.take(home);
+    if (r == nullptr) {
+        throw std::bad_alloc();
+    }
+    r->id = table_.insert(*r);
+    r->target = target;
+    r->kind = kind;
+    r->state = core::op_state(1);
+    if (params == nullptr) {
+        return r;
+    }
+    if ((params->field_mask & UFX_UCP_OP_PARAM_CB) != 0) {
+        r->cb = params->cb;
+        r->cb_arg = params->cb_arg;
+    }
+    if ((params->field_mask & UFX_UCP_OP_PARAM_DEADLINE) != 0 && params->deadline_ns != 0) {
+        home.timers().start(r->timer, home.now() + params->deadline_ns);
+    }
+    if ((params->field_mask & UFX_UCP_OP_PARAM_MEM) != 0 && params->mem != nullptr) {
+        r->memory = &mem::of(params->mem);
+    }
+    return r;
+}
+
+void request_pool::release(request &r)
+{
+    r.user_holds = false;
+    if (r.done) {
+        recycle(r);
+    }
+}
+
+void request_pool::recycle(request &r)
+{
+    if (r.own_memory != nullptr) {
+        r.home.ctx().memory.unmap(*r.own_memory);
+    }
+    table_.erase(r.id);
+    requests_.give_back(&r);
+}
+
+fragment *request_pool::take_fragment(ep &target, request &r, core::op_kind kind)
+{
+    fragment *f = fragments_.take(target, r, kind);
+    if (f == nullptr) {
+        throw std::bad_alloc();
+    }
+    f->id = fragment_table_.insert(*f);
+    return f;
+}
+
+void request_pool::give_back(fragment &f)
+{
+    fragment_table_.erase(f.id);
+    fragments_.give_back(&f);
+}
+
+namespace {
+
+ufx_ucp_completion_t completion_of(const request &r)
+{
+    ufx_ucp_completion_t completion{};
+    completion.status = r.state.status();
+    completion.length = r.length;
+    const bool open_end =
+        completion.status == UFX_ERR_TIMEOUT || completion.status == UFX_ERR_AMBIGUOUS;
+    if (open_end && r.state.remote_final()) {
+        completion.flags = UFX_UCP_COMPLETION_REMOTE_FINAL;
+    }
+    return completion;
+}
+
+} // namespace
+
+unsigned request_pool::progress()
+{
+    unsigned ran = 0;
+    // Those that a callback completes at once have their turn in the next call.
+    ucs::list<request, done_tag> due;
+    due.splice_back(done_);
+    while (request *r = due.pop_front()) {
+        if (r->then != nullptr) {
+            r->then(*r);
+        }
+        if (r->own_memory != nullptr) {
+            r->home.ctx().memory.unmap(*r->own_memory);
+            r->own_memory = nullptr;
+        }
+        r->done = true;
+        // The callback may free the request: held here until it has returned.
+        const bool held = r->user_holds;
+        if (r->cb != nullptr) {
+            const ufx_ucp_completion_t completion = completion_of(*r);
+            r->done = false;
+            r->in_callback = true;
+            r->cb(r->cb_arg, held ? r : nullptr, &completion);
+            r->in_callback = false;
+            r->done = true;
+        }
+        if (!r->user_holds) {
+            recycle(*r);
+        }
+        ++ran;
+    }
+    return ran;
+}
+
+} // namespace ufx::ucp
+
+namespace ucp = ufx::ucp;
+namespace ucs = ufx::ucs;
+
+extern "C" ufx_status_t ufx_ucp_request_check(ufx_ucp_request_h handle) noexcept
+{
+    ucp::request &r = ucp::request::of(handle);
+    auto guard = r.home.lock();
+    return r.done || r.in_callback ? r.state.status() : UFX_INPROGRESS;
+}
+
+extern "C" void ufx_ucp_request_free(ufx_ucp_request_h handle) noexcept
+{
+    ucp::request &r = ucp::request::of(handle);
+    auto guard = r.home.lock();
+    r.home.requests.release(r);
+}
+
+extern "C" ufx_status_t ufx_ucp_request_cancel(ufx_ucp_request_h handle) noexcept
+{
+    ucp::request &r = ucp::request::of(handle);
+    auto guard = r.home.lock();
+    return ucs::guard([&] {
+        if (!r.completed && r.target != nullptr) {
+            r.target->tx.cancel(r);
+            r.home.kick();
+        }
+    });
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the user asked for: one accepted operation, until its callback has run and it was given back.
+//
+// Parts: everything that has to become final before the operation is complete: a PUT or GET
+// fragment, an AM fragment, or an answer of the peer (ATS, atomic reply). Parts that were not handed
+// to uct or to the core's ledger yet count in `unposted`: the operation drops those itself when it is
+// canceled, has timed out, or its ep has failed.
+//
+//   OPEN -> COMPLETE (its last part is final; queued for its callback) -> DONE (callback has run)
+//   -> back to the pool, once the user does not hold it
+#pragma once
+
+#include "ucp/am_wire.h"
+#include "ucp/core/flush_gate.h"
+#include "ucp/core/op_state.h"
+#include "ucp/core/order_group.h"
+#include "ucp/handles.h"
+#include "ucp/rkey.h"
+#include "ucs/handle_table.h"
+#include "ucs/list.h"
+#include "ucs/owner.h"
+#include "ucs/timer_wheel.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ufx::ucp {
+
+class ep;
+class mem;
+class recv_message;
+class worker;
+
+enum class op : std::uint8_t { PUT, GET, AM, ATOMIC, RECV, FLUSH, CLOSE };
+
+// One contiguous piece of a put or get.
+struct transfer {
+    std::byte *local = nullptr;
+    std::uint64_t remote = 0;
+    std::size_t length = 0;
+    rkey *key = nullptr;
+    mem *memory = nullptr;
+};
+
+struct queue_tag; // fenced, waiting, or flushing, in ep_tx
+struct open_tag;  // all open requests of an ep
+struct done_tag;  // complete, callback not run yet
+
+class request : public ufx_ucp_request,
+                public ucs::list_node<queue_tag>,
+                public ucs::list_node<open_tag>,
+                public ucs::list_node<done_tag> {
+public:
+    explicit request(worker &w) : home(w), timer(&request::on_deadline, this) {}
+    static request &of(ufx_ucp_request_h handle) { return *static_cast<request *>(handle); }
+
+    // For the caller of a posting call; from then on the request is the user's to free.
+    ufx_ucp_request_h handle()
+    {
+        user_holds = true;
+        return this;
+    }
+    // Ends an operation without parts (flush, close): its callback runs in progress.
+    void finish(ufx_status_t status);
+    // Its last part is final: queue the callback.
+    void complete();
+    bool is_complete() const { return completed; }
+
+    worker &home;
+    ucs::handle id = 0; // names it to the core and on the wire
+    ep *target = nullptr;
+    op kind = op::PUT;
+    bool internal = false; // of ucp itself: not counted by a flush, not stopped by a fence
+    core::op_state state;
+    core::flush_gate::generation generation = 0;
+    core::flush_gate::generation fence = 0; // while fenced: waits for that generation
+    std::size_t length = 0;                 // of the payload, for the user's completion
+
+    // The user's side.
+    ufx_ucp_op_cb_t cb = nullptr;
+    void *cb_arg = nullptr;
+    bool user_holds = false;
+    bool completed = false;
+    bool done = false;
+    bool in_callback = false;
+    ucs::timer timer; // the deadline
+    // Runs in progress before the user's callback.
+    void (*then)(request &self) = nullptr;
+    ucs::handle parent = 0; // for `then`: the request that this one is a part of
+
+    std::uint32_t unposted = 0; // see above
+    std::uint32_t answers = 0;  // parts that the peer's answer ends
+
+    // PUT, GET, RECV: the pieces, how they are cut, and how far that has come.
+    std::vector<transfer> pieces;
+    std::size_t chunk = 0;
+    std::size_t piece = 0;
+    std::size_t offset = 0;
+    core::group_id group = 0; // PUT: of a list with a notify. AM: the PUTs that it follows
+    ucs::handle notify = 0;   // PUT, GET: the request that carries the notification
+    bool begun = false;       // has been at the head of its queue
+
+    // AM, ATOMIC: the stream is `head`, then `payload`.
+    am_type type = am_type::USER;
+    std::uint16_t am_id = 0;
+    std::uint16_t user_header = 0;
+    std::vector<std::byte> head;
+    const std::byte *payload = nullptr;
+    std::size_t payload_length = 0;
+    std::size_t fragment_size = 0;
+    core::am_number first = 0;
+    std::uint32_t count = 0;
+    bool admitted = false;
+    bool revoking = false;     // RTS: REVOKE is being sent
+    mem *memory = nullptr;     // registration of `payload`
+    mem *own_memory = nullptr; // made for this operation, ends with it
+
+    // ATOMIC.
+    void *result = nullptr;
+    std::uint8_t result_size = 0;
+
+    // RECV.
+    ucs::owner<rkey> own_key;
+    recv_message *message = nullptr;
+
+    std::size_t stream_length() const { return head.size() + payload_length; }
+
+private:
+    static void on_deadline(void *arg, std::uint64_t now_ns);
+};
+
+} // namespace ufx::ucp

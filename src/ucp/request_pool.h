@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The requests and fragments of a worker, and the queue of callbacks that are due.
+#pragma once
+
+#include "ucp/fragment.h"
+#include "ucp/request.h"
+#include "ucs/pool.h"
+
+namespace ufx::ucp {
+
+class request_pool {
+public:
+    request_pool() : requests_("ucp requests"), fragments_("ucp fragments") {}
+    // What is left goes without callbacks.
+    ~request_pool();
+    request_pool(const request_pool &) = delete;
+    request_pool &operator=(const request_pool &) = delete;
+
+    // A request of one part for a posting call. `target` may be nullptr, `params` too. Throws
+    // bad_alloc.
+    request *start(worker &home, ep *target, const ufx_ucp_op_params_t *params,
+                   op kind = op::CLOSE);
+    // The user does not hold it any more; it ends when its callback has run.
+    void release(request &r);
+    // Refused after start(): no callback.
+    void undo(request &r) { recycle(r); }
+    request *find(ucs::handle id) const { return table_.find(id); }
+    void push_done(request &r) { done_.push_back(r); }
+
+    fragment *take_fragment(ep &target, request &r, core::op_kind kind);
+    void give_back(fragment &f);
+    fragment *find_fragment(ucs::handle id) const { return fragment_table_.find(id); }
+
+    // Runs the callbacks that are due, and those that become due meanwhile by other means than
+    // progress. @return how many
+    unsigned progress();
+    bool empty() { return done_.empty(); }
+    std::size_t in_use() const { return table_.size(); }
+
+private:
+    void recycle(request &r);
+
+    ucs::pool<request> requests_;
+    ucs::pool<fragment> fragments_;
+    ucs::handle_table<request> table_;
+    ucs::handle_table<fragment> fragment_table_;
+    ucs::list<request, done_tag> done_;
+};
+
+} // namespace ufx::ucp

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Unpacking of a peer's keys, a rail at a time; the C calls on them.
+#include "ucp/rkey.h"
+
+#include "ucp/context.h"
+#include "ucp/ep.h"
+#include "ucp/peer.h"
+#include "ucp/proto.h"
+#include "ucp/rail.h"
+#include "ucp/worker.h"
+#include "ucs/bytes.h"
+#include "ucs/entry.h"
+#include "ucs/log.h"
+
+namespace ufx::ucp {
+
+unsigned remote_device(const lane &over)
+{
+    if (over.remote().is_self()) {
+        return over.port().index();
+    }
+    // rail_id_of(): the smaller uuid's port is the high byte.
+    const core::rail_id rail = over.ref().rail;
+    const bool small = over.remote().home().uuid() < over.remote().uuid();
+    return small ? rail & 0xffu : rail >> 8;
+}
+
+ucs::result<ucs::owner<rkey>> rkey::unpack(context &home, std::span<const std::byte> bytes)
+{
+    ucs::byte_reader in(bytes);
+    const std::uint8_t version = in.u8();
+    const std::uint8_t entries = in.u8();
+    (void)in.le16();
+    auto key = ucs::make_owner<rkey>(home);
+    key->memory_id_ = in.le64();
+    key->address_ = in.le64();
+    key->length_ = in.le64();
+    for (unsigned i = 0; i < entries && in.ok(); ++i) {
+        entry e;
+        e.device = in.u8();
+        const std::uint8_t size = in.u8();
+        (void)in.le16();
+        e.generation = in.le32();
+        const std::span<const std::byte> packed = in.bytes(size);
+        e.packed.assign(packed.begin(), packed.end());
+        key->entries_.push_back(std::move(e));
+    }
+    if (!in.at_end() || version != rkey_version || key->length_ == 0 ||
+        key->address_ + key->length_ < key->address_) {
+        return UFX_ERR_BAD_MESSAGE;
+    }
+    return key;
+}
+
+rkey::~rkey()
+{
+    for (const std::vector<unpacked> *list : {&cache_, &stale_}) {
+        for (const unpacked &u : *list) {
+            ufx_uct_md_rkey_release(context_.domains()[u.domain].handle(), &u.bundle);
+        }
+    }
+}
+
+const rkey::entry *rkey::find(unsigned device) const
+{
+    for (const entry &e : entries_) {
+        if (e.device == device) {
+            return &e;
+        }
+    }
+    return nullptr;
+}
+
+std::uint32_t rkey::generation(unsigned device) const
+{
+    const entry *e = find(device);
+    return e == nullptr ? 0 : e->generation;
+}
+
+ufx_uct_rkey_t rkey::on(const lane &over)
+{
+    const unsigned device = remote_device(over);
+    const std::size_t domain = over.port().domain();
+    for (const unpacked &u : cache_) {
+        if (u.domain == domain && u.device == device) {
+            return u.bundle.rkey;
+        }
+    }
+    const entry *e = find(device);
+    return e == nullptr ? UFX_UCT_INVALID_RKEY : unpack_for(domain, *e);
+}
+
+ufx_uct_rkey_t rkey::unpack_for(std::size_t domain, const entry &from)
+{
+    unpacked fresh{domain, from.device, from.generation, {UFX_UCT_INVALID_RKEY, nullptr}};
+    const ufx_status_t status =
+        ufx_uct_md_rkey_unpack(context_.domains()[domain].handle(), from.packed.data(),
+                               from.packed.size(), &fresh.bundle);
+    if (status != UFX_OK) {
+        ufx_warn("a peer's key for its device %u does not unpack: %s", from.device,
+                 ufx_ucs_status_name(status));
+        return UFX_UCT_INVALID_RKEY;
+    }
+    cache_.push_back(fresh);
+    return fresh.bundle.rkey;
+}
+
+void rkey::refresh(unsigned device, std::uint32_t generation, std::span<const std::byte> bytes)
+{
+    for (entry &e : entries_) {
+        if (e.device != device || e.generation >= generation) {
+            continue;
+        }
+        e.generation = generation;
+        e.packed.assign(bytes.begin(), bytes.end());
+        std::erase_if(cache_, [&](const unpacked &u) {
+            if (u.device == device) {
+                stale_.push_back(u);
+            }
+            return u.device == device;
+        });
+    }
+}
+
+void on_rkey_rep(peer &from, const core::rkey_rep_msg &msg)
+{
+    const unsigned device = from.home().uuid() < from.uuid() ? msg.rail & 0xffu : msg.rail >> 8;
+    for (const ucs::owner<ep> &e : from.home().eps()) {
+        if (!e->has_peer() || &e->remote() != &from) {
+            continue;
+        }
+        for (rkey &key : e->tx.keys) {
+            if (msg.found && key.memory_id() == msg.memory_id) {
+                key.refresh(device, msg.generation, std::as_bytes(msg.rkey.view()));
+            }
+        }
+        e->tx.wake();
+    }
+}
+
+} // namespace ufx::ucp
+
+namespace ucp = ufx::ucp;
+namespace ucs = ufx::ucs;
+
+extern "C" ufx_status_t ufx_ucp_ep_rkey_unpack(ufx_ucp_ep_h ep, const void *buffer, size_t length,
+                                               ufx_ucp_rkey_h *rkey) noexcept
+{
+    if (ep == nullptr || buffer == nullptr || rkey == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&]() -> ufx_status_t {
+        ucp::ep &e = ucp::ep::of(ep);
+        auto made = ucp::rkey::unpack(e.home().ctx(),
+                                      {static_cast<const std::byte *>(buffer), length});
+        if (!made) {
+            return made.error();
+        }
+        auto guard = e.home().lock();
+        ucp::rkey *key = std::move(made).value().release();
+        e.tx.keys.push_back(*key);
+        *rkey = key;
+        return UFX_OK;
+    });
+}
+
+extern "C" void ufx_ucp_rkey_destroy(ufx_ucp_rkey_h rkey) noexcept
+{
+    if (rkey != nullptr) {
+        delete &ucp::rkey::of(rkey);
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A peer's key, packed for every rail of the peer and unpacked when a lane first needs it.
+//
+// Packed: u8 version (1), u8 entries, u16 0, u64 memory id, u64 address, u64 length, then per device
+// of the owner: u8 device index, u8 size, u16 0, u32 generation, `size` bytes of the transport.
+#pragma once
+
+#include "ucp/handles.h"
+#include "ucs/list.h"
+#include "ucs/owner.h"
+#include "ucs/result.h"
+
+#include <ufx/uct.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ufx::ucp {
+
+class context;
+class lane;
+class peer;
+
+namespace core {
+struct rkey_rep_msg;
+}
+
+inline constexpr std::uint8_t rkey_version = 1;
+inline constexpr std::size_t rkey_fixed_size = 28;
+inline constexpr std::size_t rkey_entry_size = 8;
+
+// In the list of its ep's keys, so that a fresher key finds it.
+class rkey : public ufx_ucp_rkey, public ucs::list_node<> {
+public:
+    static ucs::result<ucs::owner<rkey>> unpack(context &home, std::span<const std::byte> bytes);
+    static rkey &of(ufx_ucp_rkey_h handle) { return *static_cast<rkey *>(handle); }
+    ~rkey();
+    rkey(const rkey &) = delete;
+    rkey &operator=(const rkey &) = delete;
+
+    std::uint64_t memory_id() const { return memory_id_; }
+    bool holds(std::uint64_t address, std::size_t count) const
+    {
+        return address >= address_ && count <= length_ && address - address_ <= length_ - count;
+    }
+    // What operations on that lane take; INVALID_RKEY if the peer gave no key for it.
+    [[nodiscard]] ufx_uct_rkey_t on(const lane &over);
+    // A fresher key for one device of the peer. Older generations are ignored.
+    void refresh(unsigned device, std::uint32_t generation, std::span<const std::byte> bytes);
+    std::uint32_t generation(unsigned device) const;
+
+private:
+    friend struct ucs::owner_access;
+    struct entry {
+        std::uint8_t device = 0;
+        std::uint32_t generation = 0;
+        std::vector<std::byte> packed;
+    };
+    struct unpacked {
+        std::size_t domain = 0; // own
+        std::uint8_t device = 0;
+        std::uint32_t generation = 0;
+        ufx_uct_rkey_bundle_t bundle{UFX_UCT_INVALID_RKEY, nullptr};
+    };
+
+    explicit rkey(context &home) : context_(home) {}
+    const entry *find(unsigned device) const;
+    ufx_uct_rkey_t unpack_for(std::size_t domain, const entry &from);
+
+    context &context_;
+    std::uint64_t memory_id_ = 0;
+    std::uint64_t address_ = 0;
+    std::uint64_t length_ = 0;
+    std::vector<entry> entries_;
+    std::vector<unpacked> cache_;
+    std::vector<unpacked> stale_; // operations may still use them; released with the key
+};
+
+// The index of the peer's device on that lane.
+[[nodiscard]] unsigned remote_device(const lane &over);
+
+} // namespace ufx::ucp

@@ -15,6 +15,12 @@ libuct_self_la_SOURCES = \
 	%D%/self/self.h %D%/self/self_ep.cpp %D%/self/self_iface.cpp %D%/self/self_md.cpp
 libuct_tcp_la_SOURCES = %D%/tcp/tcp.cpp
 
+# The scripted transport is linked into tests, which register it.
+check_LTLIBRARIES += libuct_fake.la
+libuct_fake_la_SOURCES = \
+	%D%/fake/fake.h %D%/fake/fake_ep.cpp %D%/fake/fake_iface.cpp %D%/fake/fake_impl.h \
+	%D%/fake/fake_md.cpp
+
 lib_LTLIBRARIES += libufx_uct.la
 libufx_uct_la_SOURCES = \
 	%D%/base/builtin.h %D%/base/registry.cpp %D%/base/registry.h \

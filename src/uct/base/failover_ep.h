@@ -13,7 +13,7 @@ namespace ufx::uct {
 //   ucs::result<my_position> parse_token(const void *token, size_t length) const noexcept
 //       from the peer's rx token, whose bytes are not trusted
 //   extent judge(const op_record &, uint64_t index, const my_position &, size_t &partial) const
-//       noexcept; `partial` is written for extent::partial
+//       noexcept; never asked for a flush; `partial` is written for extent::partial
 template <class Ep, class Iface>
 class failover_ep : public ep_base<Ep, Iface> {
 public:
@@ -63,13 +63,20 @@ private:
         }
         auto judge = [&](const op_record &record, uint64_t index, size_t &bytes) {
             size_t partial = 0;
-            ufx_uct_verdict_t verdict =
-                verdict_of(record, self().judge(record, index, *position, partial));
+            extent done = gap_ ? extent::none : extent::whole;
+            if (!record.is_flush()) {
+                done = self().judge(record, index, *position, partial);
+                gap_ = gap_ || done != extent::whole;
+            }
+            ufx_uct_verdict_t verdict = verdict_of(record, done);
             bytes = verdict == UFX_UCT_VERDICT_PARTIAL ? partial : 0;
             return verdict;
         };
         return this->queue_.purge(judge, cb, arg);
     }
+
+    // Something that was handed out has not landed: so no flush behind it is over either.
+    bool gap_ = false;
 };
 
 } // namespace ufx::uct

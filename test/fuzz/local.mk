@@ -23,6 +23,11 @@ libfuzz_replay_la_SOURCES = %D%/replay.cpp
 TESTS += %D%/replay_seeds.sh
 SANITIZED_TESTS += %D%/replay_seeds.sh
 endif
+FUZZ_TARGETS += fuzz_config
+fuzz_config_SOURCES = %D%/fuzz_config.cpp
+fuzz_config_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_config_LDADD = $(FUZZ_LIBS) libucs_int.la libufx_ucs.la
+
 check_PROGRAMS += $(FUZZ_TARGETS)
 dist_noinst_SCRIPTS += %D%/replay_seeds.sh %D%/fuzz_all.sh
 EXTRA_DIST += %D%/seeds

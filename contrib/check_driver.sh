@@ -4,7 +4,7 @@
 # a missing result are each found.
 set -eu
 
-here=$(cd "${UFX_TOP_SRCDIR:-$(dirname "$0")/..}" && pwd)/contrib
+here=$(cd "${UFX_TEST_SRCDIR:-$(dirname "$0")/..}" && pwd)/contrib
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Check that every header compiles alone: the installed ones as C11 and as C++20 with -Wpedantic,
-# those of src/ with the flags of the build (UFX_HEADER_FLAGS).
+# those of src/ with the flags of the build (UFX_TEST_HEADER_FLAGS).
 # Runs its own self-test first: headers with one fault each must be refused.
 set -eu
 
-tree=$(cd "${UFX_TOP_SRCDIR:-$(dirname "$0")/..}" && pwd)
+tree=$(cd "${UFX_TEST_SRCDIR:-$(dirname "$0")/..}" && pwd)
 strict='-Wall -Wextra -Wpedantic -Werror -fsyntax-only'
 # shellcheck disable=SC2086 # compilers and flags are lists of words
 as_c() { ${CC:-gcc} -std=c11 $strict -I"$1/include" -include "$2" -x c /dev/null; }
@@ -13,7 +13,7 @@ as_c() { ${CC:-gcc} -std=c11 $strict -I"$1/include" -include "$2" -x c /dev/null
 as_cxx() { ${CXX:-g++} -std=c++20 $strict -I"$1/include" -include "$2" -x c++ /dev/null; }
 # shellcheck disable=SC2086
 as_ours() {
-    ${CXX:-g++} -std=c++20 -Wall -Wextra -Werror -fsyntax-only ${UFX_HEADER_FLAGS:-} \
+    ${CXX:-g++} -std=c++20 -Wall -Wextra -Werror -fsyntax-only ${UFX_TEST_HEADER_FLAGS:-} \
         -I"$1/include" -I"$1/src" -include "$2" -x c++ /dev/null
 }
 

@@ -25,7 +25,7 @@ int main(void)
 }
 PROGRAM
 # shellcheck disable=SC2046,SC2086 # lists of flags
-${CC:-gcc} -std=c11 -Wall -Werror ${UFX_SANITIZE:-} $(pkg-config --cflags ufx-ucp) \
+${CC:-gcc} -std=c11 -Wall -Werror ${UFX_TEST_SANITIZE:-} $(pkg-config --cflags ufx-ucp) \
     "$root/program.c" -o "$root/program" $(pkg-config --libs ufx-ucp)
 LD_LIBRARY_PATH=$libdir "$root/program" >"$root/version"
 grep -qx "$(pkg-config --modversion ufx-ucp)" "$root/version"
@@ -33,7 +33,7 @@ for tool in "$root"/"$(dirname "${libdir#"$root"}")"/bin/ufx_*; do
     [ -e "$tool" ] || continue
     LD_LIBRARY_PATH=$libdir "$tool" --help >/dev/null
 done
-for header in "$UFX_TOP_SRCDIR"/include/ufx/*.h; do
+for header in "$UFX_TEST_SRCDIR"/include/ufx/*.h; do
     [ -n "$(find "$root" -path "*/ufx/${header##*/}")" ] || {
         echo "not installed: $header"
         exit 1

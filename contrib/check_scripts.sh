@@ -7,7 +7,7 @@ if ! command -v shellcheck >/dev/null; then
     echo "shellcheck is not installed"
     exit 77
 fi
-cd "${UFX_TOP_SRCDIR:-$(dirname "$0")/..}"
+cd "${UFX_TEST_SRCDIR:-$(dirname "$0")/..}"
 scripts=$(find . \( -name .git -o -name 'build*' -o -name autom4te.cache \) -prune -o -type f -print |
     while read -r file; do
         case $file in

@@ -37,7 +37,7 @@ refused "$spdx// TO""DO: more\n"
 refused "$spdx#if 0\n#endif\n"
 refused "${spdx}int a; \n"
 
-cd "${UFX_TOP_SRCDIR:-$(dirname "$0")/..}"
+cd "${UFX_TEST_SRCDIR:-$(dirname "$0")/..}"
 bad=0 count=0
 for file in $(find include src test examples contrib m4 .ci docs -type f \
     \( -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.mk' -o -name '*.m4' -o -name '*.sh' \

@@ -3,7 +3,7 @@
 # Give every fuzz target its seeds, one test case a target. Run in the build folder.
 set -eu
 
-seeds=${UFX_TOP_SRCDIR:-$(dirname "$0")/../..}/test/fuzz/seeds
+seeds=${UFX_TEST_SRCDIR:-$(dirname "$0")/../..}/test/fuzz/seeds
 results=${UFX_TEST_RESULTS:-/dev/null}
 status=0
 for folder in "$seeds"/*/; do

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Typed configuration rows, tied to the members of a struct.
 //
-//     struct tcp_config { size_t seg; std::chrono::nanoseconds grace; mode kind; };
-//     inline constexpr ucs::config_enum modes[] = {{"none", 0}, {"peer", 1}};
-//     inline constexpr ucs::config_option<tcp_config> tcp_rows[] = {
-//             ucs::option<&tcp_config::seg>("SEG_SIZE", "8kb", "Bytes per segment.").range(1024, 1
-//             << 20), ucs::option<&tcp_config::grace>("GRACE", "300ms", "Time ...").range(1ms,
-//             60s), ucs::option<&tcp_config::kind>("MODE", "peer", "Which ...").names(modes)};
-//     inline constexpr ucs::config_table<tcp_config> tcp_table{"tcp", "TCP_", tcp_rows};
-//     tcp_config config = tcp_table.load();   // reads UFX_TCP_SEG_SIZE ...
+//     struct tcp_config { size_t seg; std::chrono::nanoseconds grace; };
+//     constexpr ucs::config_option<tcp_config> rows[] = {
+//         ucs::option<&tcp_config::seg>("SEG_SIZE", "8kb", "Bytes.").range(1024, 1 << 20),
+//         ucs::option<&tcp_config::grace>("GRACE", "300ms", "Time.").range(1ms, 60s)};
+//     constexpr ucs::config_table<tcp_config> table{"tcp", "TCP_", rows};
+//     tcp_config config = table.load(); // reads UFX_TCP_SEG_SIZE and UFX_TCP_GRACE
 //
 // The member's type decides how the text is read: bool; uint64_t and size_t as sizes; nanoseconds
 // as times; every other integer as a plain number; double; enums by name; std::string;

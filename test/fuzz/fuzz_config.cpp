@@ -44,6 +44,8 @@ void check_values(std::string_view text)
 
 } // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     std::string_view text(reinterpret_cast<const char *>(data), size);

@@ -1,2 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# instruction counts against a baseline.
+# Instruction counts against a baseline: `make check-instructions`; after a change that is worth
+# its price, `make update-instructions` writes the baseline anew.
+BENCHES = bench_ops
+check_PROGRAMS += $(BENCHES)
+bench_ops_SOURCES = %D%/bench_ops.c
+bench_ops_LDADD = libufx_uct.la libufx_ucs.la
+dist_noinst_SCRIPTS += %D%/check_instructions.sh
+dist_noinst_DATA += %D%/baseline.tsv
+
+check-instructions: $(BENCHES)
+	CXX='$(CXX)' $(srcdir)/test/bench/check_instructions.sh $(BENCHES)
+update-instructions: $(BENCHES)
+	CXX='$(CXX)' $(srcdir)/test/bench/check_instructions.sh --update $(BENCHES)
+.PHONY: check-instructions update-instructions

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Instructions of each operation, by callgrind, against test/bench/baseline.tsv: more than 2 % and
+# more than 2 instructions above it is a failure. Run in the build folder, which has to be built
+# with optimisation and without sanitizers.
+#     check_instructions.sh [--update] PROGRAM...     each PROGRAM is as bench_ops
+# --update writes the baseline anew.
+set -eu
+
+top=${UFX_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+baseline=$top/test/bench/baseline.tsv
+update=no
+[ "${1:-}" = --update ] && { update=yes; shift; }
+command -v valgrind >/dev/null || { echo "valgrind is not installed"; exit 77; }
+compiler=$(${CXX:-g++} -dumpfullversion 2>/dev/null | cut -d . -f 1)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+if [ $update = no ] && ! grep -q "^# compiler $compiler\$" "$baseline"; then
+    echo "the baseline is for another compiler than $compiler"
+    exit 77
+fi
+
+# count PROGRAM OP N: instructions of the whole run
+count() {
+    ./libtool --mode=execute valgrind --tool=callgrind --callgrind-out-file="$scratch/out" \
+        "./$1" "$2" "$3" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
+    sed -n 's/.*Collected : \([0-9]*\).*/\1/p' "$scratch/log"
+}
+
+few=3200 many=9600
+passed=0 failed=0
+for program in "$@"; do
+    for op in $("./$program"); do
+        low=$(count "$program" "$op" $few)
+        high=$(count "$program" "$op" $many)
+        each=$(awk -v a="$low" -v b="$high" -v n=$((many - few)) 'BEGIN{printf "%.1f", (b - a) / n}')
+        echo "$program	$op	$each" >>"$scratch/counts"
+        [ $update = no ] || continue
+        if verdict=$(awk -F '\t' -v p="$program" -v o="$op" -v n="$each" '
+            $1 == p && $2 == o {
+                known = 1
+                bad = n > $3 * 1.02 && n > $3 + 2
+                printf "%s %s: %s instructions, baseline %s%s\n", p, o, n, $3, bad ? ": too many" : ""
+                exit
+            }
+            END { if (!known) print p, o ": no baseline"; exit !known || bad }' "$baseline"); then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+        fi
+        echo "$verdict"
+    done
+done
+if [ $update = yes ]; then
+    {
+        echo "# SPDX-License-Identifier: BSD-3-Clause"
+        echo "# Instructions of an operation, whole process, both sides; by check_instructions.sh --update."
+        echo "# compiler $compiler"
+        cat "$scratch/counts"
+    } >"$baseline"
+    cat "$baseline"
+    exit 0
+fi
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]

@@ -7,7 +7,7 @@
 # --update writes the baseline anew.
 set -eu
 
-top=${UFX_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+top=${UFX_TEST_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 baseline=$top/test/bench/baseline.tsv
 update=no
 [ "${1:-}" = --update ] && { update=yes; shift; }

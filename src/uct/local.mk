@@ -13,7 +13,17 @@ libuct_base_la_SOURCES = \
 	%D%/base/pending.cpp %D%/base/pending.h
 libuct_self_la_SOURCES = \
 	%D%/self/self.h %D%/self/self_ep.cpp %D%/self/self_iface.cpp %D%/self/self_md.cpp
-libuct_tcp_la_SOURCES = %D%/tcp/tcp.cpp
+libuct_tcp_la_SOURCES = \
+	%D%/tcp/address.cpp %D%/tcp/address.h %D%/tcp/batch.h %D%/tcp/config.cpp %D%/tcp/config.h \
+	%D%/tcp/device.cpp %D%/tcp/device.h \
+	%D%/tcp/ep.h %D%/tcp/ep_connect.cpp %D%/tcp/ep_control.cpp %D%/tcp/ep_io.cpp \
+	%D%/tcp/ep_post.cpp \
+	%D%/tcp/iface.cpp %D%/tcp/iface.h %D%/tcp/iface_poll.cpp %D%/tcp/lobby.cpp %D%/tcp/lobby.h \
+	%D%/tcp/md.cpp %D%/tcp/md.h %D%/tcp/port_watch.cpp %D%/tcp/port_watch.h \
+	%D%/tcp/receiver.cpp %D%/tcp/receiver.h %D%/tcp/regions.cpp %D%/tcp/regions.h \
+	%D%/tcp/reply_queue.cpp %D%/tcp/reply_queue.h %D%/tcp/rx_desc.h \
+	%D%/tcp/socket.cpp %D%/tcp/socket.h %D%/tcp/tx_stream.cpp %D%/tcp/tx_stream.h \
+	%D%/tcp/wire.cpp %D%/tcp/wire.h
 
 # The scripted transport is linked into tests, which register it.
 check_LTLIBRARIES += libuct_fake.la

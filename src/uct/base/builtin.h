@@ -8,6 +8,7 @@
 namespace ufx::uct {
 
 extern const ufx_uct_component_t self_component; // src/uct/self/self_md.cpp
+extern const ufx_uct_component_t tcp_component;  // src/uct/tcp/md.cpp
 
 } // namespace ufx::uct
 

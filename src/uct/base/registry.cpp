@@ -8,6 +8,8 @@
 #include "ucs/log.h"
 #include "ucs/module.h"
 
+#include <config.h> // UFX_TCP_MODULE
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -50,7 +52,15 @@ registry &registry::instance()
     return the_one;
 }
 
-registry::registry() : components_{&self_component} {}
+registry::registry()
+    : components_{
+          &self_component,
+#ifndef UFX_TCP_MODULE
+          &tcp_component,
+#endif
+      }
+{
+}
 
 std::vector<const ufx_uct_component_t *> registry::list()
 {

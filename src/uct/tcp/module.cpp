@@ -1,3 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Place of uct/tcp/module.
-namespace ufx::uct {}
+// The one function that the tcp transport exports when it is a module.
+#include "md.h"
+
+#include "uct/base/module_entry.h"
+
+extern "C" UFX_API ufx_status_t ufx_uct_module_init(uint32_t abi, const ufx_uct_host_t *,
+                                                    const ufx_uct_component_t **out);
+
+ufx_status_t ufx_uct_module_init(uint32_t abi, const ufx_uct_host_t *,
+                                 const ufx_uct_component_t **out)
+{
+    return ufx::uct::enter_module(abi, ufx::uct::tcp_component, out);
+}

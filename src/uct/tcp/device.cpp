@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Enumeration of network interfaces with their addresses, and what sysfs says about them.
+#include "device.h"
+
+#include "ucs/fd.h"
+#include "ucs/log.h"
+
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+namespace ufx::uct::tcp {
+
+namespace {
+
+constexpr double bytes_per_mbit = 1e6 / 8;
+constexpr double assumed_mbit = 10'000;
+constexpr double assumed_loopback_mbit = 100'000;
+
+struct free_ifaddrs {
+    void operator()(ifaddrs *list) const noexcept { freeifaddrs(list); }
+};
+
+uint8_t prefix_of(const sockaddr *netmask) noexcept
+{
+    std::optional<ip_address> mask = ip_address::from(netmask);
+    unsigned bits = 0;
+    if (mask) {
+        for (uint8_t byte : mask->bytes) {
+            bits += static_cast<unsigned>(std::popcount(byte));
+        }
+    }
+    return static_cast<uint8_t>(bits);
+}
+
+std::optional<device> device_of(const ifaddrs &entry)
+{
+    if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0) {
+        return std::nullopt;
+    }
+    std::optional<ip_address> ip = ip_address::from(entry.ifa_addr);
+    if (!ip) {
+        return std::nullopt;
+    }
+    device found;
+    found.interface = entry.ifa_name;
+    found.index = if_nametoindex(entry.ifa_name);
+    found.loopback = (entry.ifa_flags & IFF_LOOPBACK) != 0;
+    found.ip = *ip;
+    if (entry.ifa_netmask != nullptr) {
+        found.ip.prefix = prefix_of(entry.ifa_netmask);
+    }
+    found.name = found.interface + ":" + found.ip.text();
+    return found;
+}
+
+// Value of a small file of sysfs, nothing if there is none.
+std::optional<long> read_number(const device &which, const char *file) noexcept
+{
+    char path[128];
+    std::snprintf(path, sizeof(path), "/sys/class/net/%s/%s", which.interface.c_str(), file);
+    ucs::fd source(open(path, O_RDONLY | O_CLOEXEC));
+    char text[32] = "";
+    if (!source || read(source.get(), text, sizeof(text) - 1) <= 0) {
+        return std::nullopt;
+    }
+    char *end = nullptr;
+    long value = std::strtol(text, &end, 10);
+    if (end == text) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+} // namespace
+
+ucs::result<std::vector<device>> list_devices()
+{
+    ifaddrs *raw = nullptr;
+    if (getifaddrs(&raw) != 0) {
+        ufx_error("tcp: cannot list network interfaces: %s", std::strerror(errno));
+        return UFX_ERR_IO;
+    }
+    std::unique_ptr<ifaddrs, free_ifaddrs> entries(raw);
+    std::vector<device> found;
+    for (const ifaddrs *entry = raw; entry != nullptr; entry = entry->ifa_next) {
+        if (std::optional<device> one = device_of(*entry)) {
+            found.push_back(std::move(*one));
+        }
+    }
+    std::stable_sort(found.begin(), found.end(), [](const device &a, const device &b) {
+        return a.index != b.index ? a.index < b.index
+                                  : a.ip.family == AF_INET && b.ip.family != AF_INET;
+    });
+    std::string last;
+    for (device &one : found) {
+        if (one.interface != last) {
+            one.name = one.interface;
+            last = one.interface;
+        }
+    }
+    return found;
+}
+
+ucs::result<device> find_device(const std::string &name)
+{
+    ucs::result<std::vector<device>> all = list_devices();
+    if (!all) {
+        return all.error();
+    }
+    size_t colon = name.find(':');
+    std::string interface = name.substr(0, colon);
+    std::string address = colon == std::string::npos ? "" : name.substr(colon + 1);
+    std::optional<ip_address> wanted = ip_address::parse(address);
+    if (!address.empty() && !wanted) {
+        ufx_error("tcp: '%s' is no IP address in device '%s'", address.c_str(), name.c_str());
+        return UFX_ERR_NO_DEVICE;
+    }
+    const device *same_interface = nullptr;
+    for (device &one : *all) {
+        if (one.interface != interface) {
+            continue;
+        }
+        if (!wanted || one.ip.same_ip(*wanted)) {
+            one.name = name;
+            return one;
+        }
+        same_interface = &one;
+    }
+    if (same_interface == nullptr) {
+        ufx_error("tcp: no interface '%s' that is up and has an address", interface.c_str());
+        return UFX_ERR_NO_DEVICE;
+    }
+    if (!same_interface->loopback || !wanted->loopback()) {
+        ufx_error("tcp: interface '%s' does not have the address %s", interface.c_str(),
+                  address.c_str());
+        return UFX_ERR_NO_DEVICE;
+    }
+    device extra = *same_interface;
+    extra.name = name;
+    extra.ip = *wanted;
+    extra.ip.prefix = 8;
+    return extra;
+}
+
+bool port_active(const device &which) noexcept
+{
+    ucs::fd probe(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq request{};
+    std::strncpy(request.ifr_name, which.interface.c_str(), IFNAMSIZ - 1);
+    if (!probe || ioctl(probe.get(), SIOCGIFFLAGS, &request) != 0) {
+        return false;
+    }
+    constexpr int needed = IFF_UP | IFF_RUNNING;
+    return (request.ifr_flags & needed) == needed;
+}
+
+double link_bandwidth(const device &which) noexcept
+{
+    std::optional<long> mbit = read_number(which, "speed");
+    if (mbit && *mbit > 0) {
+        return static_cast<double>(*mbit) * bytes_per_mbit;
+    }
+    return (which.loopback ? assumed_loopback_mbit : assumed_mbit) * bytes_per_mbit;
+}
+
+int numa_node(const device &which) noexcept
+{
+    return static_cast<int>(read_number(which, "device/numa_node").value_or(-1));
+}
+
+} // namespace ufx::uct::tcp

@@ -180,6 +180,12 @@ public:
         return status == UFX_OK ? pending_turn::finished : pending_turn::stays;
     }
 
+    // True if a turn of the oldest pending request would not be in vain.
+    [[nodiscard]] bool may_run_pending() noexcept
+    {
+        return !pending_.empty() && state_ == UFX_UCT_EP_LIVE && !closing_ && self().can_post();
+    }
+
     [[nodiscard]] static Ep &of(const pending_group &group) noexcept
     {
         return static_cast<Ep &>(*static_cast<ep_base *>(group.owner()));

@@ -210,6 +210,14 @@ protected:
     // True if something waits for the next progress, whatever the transport's own queues say.
     [[nodiscard]] bool has_attention() const noexcept { return attention_; }
 
+    // For an iface whose blocked requests and flushes wait for events that wake a sleeper: true if
+    // the next progress has something to do all the same.
+    [[nodiscard]] bool must_progress() noexcept
+    {
+        return !attention_eps_.empty() ||
+               std::any_of(eps_.begin(), eps_.end(), [](Ep *ep) { return ep->may_run_pending(); });
+    }
+
     am_table ams_;
     uint64_t tx_bytes_ = 0;
     uint64_t rx_bytes_ = 0;

@@ -144,7 +144,7 @@ ufx_status_t iface::event_arm(unsigned) noexcept
             activate(one);
         }
     }
-    if (!idle || has_attention()) {
+    if (!idle || must_progress()) {
         return UFX_ERR_BUSY;
     }
     set_timer();

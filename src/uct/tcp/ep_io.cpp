@@ -30,7 +30,9 @@ unsigned ep::turn() noexcept
     if (phase_ != phase::open) {
         return 0;
     }
-    unsigned count = receive();
+    // Own ops leave before anything is read: somebody waits for them.
+    unsigned count = stream_.unsent_bytes() > 0 ? send_some(send_per_turn, false) : 0;
+    count += receive();
     if (phase_ != phase::open) {
         return count;
     }

@@ -27,6 +27,14 @@ FUZZ_TARGETS += fuzz_config
 fuzz_config_SOURCES = %D%/fuzz_config.cpp
 fuzz_config_LDFLAGS = $(FUZZ_LDFLAGS)
 fuzz_config_LDADD = $(FUZZ_LIBS) libucs_int.la libufx_ucs.la
+FUZZ_TARGETS += fuzz_tcp_frames
+fuzz_tcp_frames_SOURCES = %D%/fuzz_tcp_frames.cpp
+fuzz_tcp_frames_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_tcp_frames_LDADD = $(FUZZ_LIBS) libuct_tcp.la libuct_base.la libucs_int.la libufx_ucs.la
+FUZZ_TARGETS += fuzz_tcp_peer
+fuzz_tcp_peer_SOURCES = %D%/fuzz_tcp_peer.cpp
+fuzz_tcp_peer_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_tcp_peer_LDADD = $(FUZZ_LIBS) libuct_tcp.la libuct_base.la libucs_int.la libufx_ucs.la
 
 check_PROGRAMS += $(FUZZ_TARGETS)
 dist_noinst_SCRIPTS += %D%/replay_seeds.sh %D%/fuzz_all.sh

@@ -5,6 +5,10 @@ BENCHES = bench_ops
 check_PROGRAMS += $(BENCHES)
 bench_ops_SOURCES = %D%/bench_ops.c
 bench_ops_LDADD = libufx_uct.la libufx_ucs.la
+# Rates against a plain socket; run by hand on a quiet machine.
+check_PROGRAMS += bench_tcp
+bench_tcp_SOURCES = %D%/bench_tcp.cpp
+bench_tcp_LDADD = libufx_uct.la libufx_ucs.la
 dist_noinst_SCRIPTS += %D%/check_instructions.sh
 dist_noinst_DATA += %D%/baseline.tsv
 

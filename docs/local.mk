@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Guides and man pages.
-EXTRA_DIST += %D%/architecture.md %D%/failover.md
+EXTRA_DIST += %D%/architecture.md %D%/failover.md %D%/tcp.md

@@ -8,16 +8,11 @@ if ! command -v shellcheck >/dev/null; then
     exit 77
 fi
 cd "${UFX_TEST_SRCDIR:-$(dirname "$0")/..}"
-scripts=$(find . \( -name .git -o -name 'build*' -o -name autom4te.cache \) -prune -o -type f -print |
-    while read -r file; do
-        case $file in
-        *~ | ./configure | ./config.* | ./ltmain.sh | ./install-sh | ./compile | ./missing | \
-            ./depcomp | ./libtool | ./test-driver | ./ar-lib) continue ;;
-        esac
-        if head -n 1 "$file" | grep -qaE '^#! ?/bin/(ba|da)?sh|^#! ?/usr/bin/env (ba)?sh'; then
-            echo "$file"
-        fi
-    done)
+scripts=$(find . \( -name .git -o -name 'build*' -o -name autom4te.cache \) -prune -o -type f \
+    ! -name '*~' ! -name 'config*' ! -name ltmain.sh ! -name install-sh ! -name compile \
+    ! -name missing ! -name depcomp ! -name libtool ! -name test-driver ! -name ar-lib -print0 |
+    xargs -0 awk 'FNR > 1 { nextfile } /^#! ?(\/usr\/bin\/env |\/bin\/)(ba|da)?sh/ { print FILENAME }')
+scripts="$scripts $(echo contrib/configure-*)"
 # shellcheck disable=SC2086 # a list of files
 shellcheck --severity=warning $scripts
-echo "$(echo "$scripts" | wc -l) scripts are clean"
+echo "$(echo "$scripts" | wc -w) scripts are clean"

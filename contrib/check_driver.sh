@@ -36,7 +36,13 @@ grep -q '^:test-result: FAIL b' cases.trs
 one late 9 'printf ":started: a\n:test-result: PASS a\n" >"$UFX_TEST_RESULTS"; exit 5'
 expect late 'FAIL late # exit status 5'
 
-"$here/count_tests" good.trs absent.trs >count
+UFX_TEST_ARGS=none one filtered 9 'true'
+if grep -q '^:test-result:' filtered.trs; then
+    echo "a program without a matching case was counted"
+    exit 1
+fi
+
+"$here/count_tests" good.trs absent.trs filtered.trs >count
 [ "$(tail -n 1 count)" = '1 passed, 0 failed, 1 skipped' ]
 grep -q '^skipped: absent # no device' count
 if "$here/count_tests" good.trs bad.trs hang.trs absent.trs cases.trs late.trs none.trs >count; then

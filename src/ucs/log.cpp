@@ -2,14 +2,14 @@
 // State of the log: level, handler, output.
 #include "log.h"
 
-#include "config_parse.h"
-
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <fcntl.h>
 #include <mutex>
 #include <string>

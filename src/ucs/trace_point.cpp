@@ -100,7 +100,8 @@ void ufx_ucs_trace_hit(const char *name) noexcept
         return;
     }
     report(name);
-    ::kill(::getpid(), settings.kill ? SIGKILL : SIGSTOP);
+    // To this thread, so that it does not go one step further.
+    ::raise(settings.kill ? SIGKILL : SIGSTOP);
 }
 
 void ufx_ucs_trace_reset() noexcept

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# ucp: libucp_core.la is the pure failover core, the same objects in the library, in the explorer
-# and in the tests.
-noinst_LTLIBRARIES += libucp_core.la
-libucp_core_la_SOURCES = %D%/core/core.cpp
+# ucp: endpoints over several rails, around the pure failover core.
+include $(srcdir)/src/ucp/core/local.mk
 
 lib_LTLIBRARIES += libufx_ucp.la
 libufx_ucp_la_SOURCES = %D%/ucp.cpp

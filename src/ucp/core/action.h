@@ -3,12 +3,13 @@
 //
 // The executor drains the list in order after every event. It never calls back into the core while
 // it drains: an answer that is known at once (a token, a purge) is queued and fed next.
-#pragma once
+#ifndef UFX_UCP_CORE_ACTION_H
+#define UFX_UCP_CORE_ACTION_H
 
 #include "ucp/core/control_msg.h"
 #include "ucp/core/timer.h"
 
-#include "ufx/status.h"
+#include <ufx/status.h>
 
 #include <variant>
 #include <vector>
@@ -42,8 +43,8 @@ struct disarm_timer {
     timer_id timer;
 };
 
-// Make a uct ep for this lane. The answerer also gets the starter's address and token, and connects.
-// Answer: peer::lane_created or peer::lane_failed.
+// Make a uct ep for this lane. The answerer also gets the starter's address and token, and
+// connects. Answer: peer::lane_created or peer::lane_failed.
 struct create_lane {
     lane_ref lane;
     bool starter = false;
@@ -79,7 +80,8 @@ struct drain_receives {
 struct read_token {
     lane_ref lane;
 };
-// The peer's position is known: hand the uct ep's outstanding ops, in posting order, to peer::purged.
+// The peer's position is known: hand the uct ep's outstanding ops, in posting order, to
+// peer::purged.
 struct purge_lane {
     lane_ref lane;
     landed_position landed; // the peer's
@@ -135,12 +137,14 @@ struct replay_ready {
     ep_id ep = 0;
 };
 
-// A WANT or REQ of an ep that is not known here. Create one with peer::open_ep (its remote id is the
-// message's src_ep, its connection the message's), then feed the message again; or answer REFUSED.
+// A WANT or REQ of an ep that is not known here. Create one with peer::open_ep (its remote id is
+// the message's src_ep, its connection the message's), then feed the message again; or answer
+// REFUSED.
 struct incoming_ep {
     control_msg msg;
 };
-// Every lane is quiet: no write of the peer lands any more. Deliver the error to the user.
+// Every lane is quiet: no write of the peer lands any more, and what was posted has ended. End what was
+// never posted with the same status, then deliver the error to the user.
 struct ep_error {
     ep_id ep = 0;
     ufx_status_t status{};
@@ -175,3 +179,5 @@ using action =
 using action_list = std::vector<action>;
 
 } // namespace ufx::ucp::core
+
+#endif

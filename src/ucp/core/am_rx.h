@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The receiving half of an ep's AM sequence: the window, what was taken from each lane, held bytes.
-#pragma once
+#ifndef UFX_UCP_CORE_AM_RX_H
+#define UFX_UCP_CORE_AM_RX_H
 
 #include "ucp/core/control_msg.h"
 #include "ucp/core/window.h"
@@ -37,6 +38,19 @@ public:
     // A new lane of that rail: counting starts from 0.
     void lane_started(rail_id rail, epoch_t epoch);
 
+    // Every part of the state that can make a difference, for the explorer.
+    template <class V>
+    void fold(V &v) const
+    {
+        v(window_);
+        v(held_);
+        for (const lane_taken &t : taken_) {
+            v(t.rail);
+            v(t.epoch);
+            v(t.count);
+        }
+    }
+
 private:
     core::window window_;
     std::uint64_t hold_limit_;
@@ -46,3 +60,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

@@ -2,9 +2,10 @@
 // The sending half of an ep's AM sequence: the ledger of fragments that no window covers yet.
 //
 // An entry: QUEUED (never posted) -> POSTED (rail, epoch) -> released when covered by the peer's
-// window and locally quiet; POSTED -> REPLAY when its lane is purged uncovered or the peer refused it.
-// QUEUED or REPLAY entries whose message ended become SKIPs of the same number.
-#pragma once
+// window and locally quiet; POSTED -> REPLAY when its lane is purged uncovered or the peer refused
+// it. QUEUED or REPLAY entries whose message ended become SKIPs of the same number.
+#ifndef UFX_UCP_CORE_AM_TX_H
+#define UFX_UCP_CORE_AM_TX_H
 
 #include "ucp/core/action.h"
 #include "ucp/core/order_group.h"
@@ -39,7 +40,10 @@ public:
         group_id group = 0;              // PUTs it is ordered after
     };
 
-    explicit am_tx(ep_id ep = 0) : ep_(ep) {}
+    explicit am_tx(ep_id ep = 0, std::uint8_t replay_budget = 64)
+        : ep_(ep), replay_budget_(replay_budget)
+    {
+    }
 
     // Gives numbers to a message of `count` fragments; nothing if the window has no room.
     std::optional<am_number> admit(std::uint64_t handle, std::uint32_t count, group_id group);
@@ -70,9 +74,9 @@ public:
     void delivered(am_number n, action_list &out);
     // The peer took `count` fragments from that lane: those among them that `w` does not cover were
     // refused and go to REPLAY. Call covered(w) first.
-    void taken(rail_id rail, epoch_t epoch, std::uint32_t count);
-    // The lane is quiet on both sides and `w` is from the peer's SEAL for it: what `w` does not cover
-    // goes to REPLAY.
+    void taken(rail_id rail, epoch_t epoch, std::uint32_t count, action_list &out);
+    // The lane is quiet on both sides and `w` is from the peer's SEAL for it: what `w` does not
+    // cover goes to REPLAY.
     void lane_purged(rail_id rail, epoch_t epoch, const window &w, action_list &out);
 
     // The message is terminal here. What is not posted becomes SKIP; what is posted is left alone.
@@ -88,6 +92,30 @@ public:
     am_number next_number() const { return next_; }
     const ring<entry> &entries() const { return entries_; }
 
+    template <class V>
+    void fold(V &v) const
+    {
+        v(next_);
+        v(static_cast<std::uint32_t>(entries_.size()));
+        for (std::size_t i = 0; i < entries_.size(); ++i) {
+            const entry &e = entries_[i];
+            v(e.handle);
+            v(static_cast<std::uint8_t>(e.where));
+            v(e.covered);
+            v(e.local_pending);
+            v(e.skip);
+            v(e.ended);
+            v(e.rail);
+            v(e.epoch);
+            v(e.lane_position);
+            v(e.group);
+        }
+        for (const lane_count &l : lanes_) {
+            v(l.epoch);
+            v(l.posted);
+        }
+    }
+
 private:
     struct lane_count {
         rail_id rail;
@@ -101,9 +129,12 @@ private:
     std::uint32_t count_on(rail_id rail, epoch_t epoch);
 
     ep_id ep_;
+    std::uint8_t replay_budget_;
     am_number next_ = 0;
     ring<entry> entries_; // consecutive numbers: entries_[i].number == entries_[0].number + i
     std::vector<lane_count> lanes_;
 };
 
 } // namespace ufx::ucp::core
+
+#endif

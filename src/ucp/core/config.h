@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The clocks and limits of the failover core; ucp fills them from UFX_* settings.
-#pragma once
+#ifndef UFX_UCP_CORE_CONFIG_H
+#define UFX_UCP_CORE_CONFIG_H
 
 #include "ucp/core/resend.h"
 
@@ -22,3 +23,5 @@ struct config {
 };
 
 } // namespace ufx::ucp::core
+
+#endif

@@ -7,7 +7,8 @@
 // WINDOW_ACK, X by X_ACK (X_REP) for the rest. SUSPECT_HINT is only a hint.
 // `src_ep` is always the sender's id of the ep, `dst_ep` the receiver's (0 = not known, or a probe
 // lane, which has no ep).
-#pragma once
+#ifndef UFX_UCP_CORE_CONTROL_MSG_H
+#define UFX_UCP_CORE_CONTROL_MSG_H
 
 #include "ucp/core/types.h"
 #include "ucp/core/window.h"
@@ -117,15 +118,15 @@ struct lane_ready_msg {
 struct lane_refused_msg {
     lane_name lane;
     refusal code = refusal::NONE;
-    bool of_want = false;           // answers a WANT, not a REQ or REP
-    epoch_t highest = 0;            // the highest epoch that the sender knows of this lane
+    bool of_want = false;             // answers a WANT, not a REQ or REP
+    epoch_t highest = 0;              // the highest epoch that the sender knows of this lane
     std::uint32_t retry_after_ms = 0; // DAMPED only
     bool operator==(const lane_refused_msg &) const = default;
 };
 
 struct probe_ok_msg {
     rail_id rail = 0;
-    epoch_t epoch = 0; // of the probe lane
+    epoch_t epoch = 0;      // of the probe lane
     bool is_answer = false; // answers are not answered
     bool operator==(const probe_ok_msg &) const = default;
 };
@@ -217,13 +218,14 @@ struct ep_close_ack_msg {
 };
 
 // The order is the wire's type byte (1 = HELLO): append only.
-using control_msg =
-    std::variant<hello_msg, suspect_hint_msg, seal_msg, seal_ack_msg, lane_want_msg, lane_req_msg,
-                 lane_rep_msg, lane_ready_msg, lane_refused_msg, probe_ok_msg, addr_msg,
-                 addr_ack_msg, rkey_req_msg, rkey_rep_msg, revoke_msg, revoke_ack_msg,
-                 window_req_msg, window_ack_msg, admin_msg, admin_ack_msg, ep_close_msg,
-                 ep_close_ack_msg>;
+using control_msg = std::variant<hello_msg, suspect_hint_msg, seal_msg, seal_ack_msg, lane_want_msg,
+                                 lane_req_msg, lane_rep_msg, lane_ready_msg, lane_refused_msg,
+                                 probe_ok_msg, addr_msg, addr_ack_msg, rkey_req_msg, rkey_rep_msg,
+                                 revoke_msg, revoke_ack_msg, window_req_msg, window_ack_msg,
+                                 admin_msg, admin_ack_msg, ep_close_msg, ep_close_ack_msg>;
 
 const char *name_of(const control_msg &msg);
 
 } // namespace ufx::ucp::core
+
+#endif

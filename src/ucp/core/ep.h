@@ -4,7 +4,8 @@
 // ALIVE -> DYING (status, cause: no new lane, every lane is being sealed) -> DEAD (every lane is
 // judged, every fragment is final, ep_error delivered). A close is a DYING with EP_CLOSE messages;
 // it ends in ep_closed.
-#pragma once
+#ifndef UFX_UCP_CORE_EP_H
+#define UFX_UCP_CORE_EP_H
 
 #include "ucp/core/am_rx.h"
 #include "ucp/core/am_tx.h"
@@ -30,12 +31,13 @@ struct fragment {
 
 // One outstanding op of a purged uct ep, in posting order.
 struct purged_op {
-    core::fragment fragment;      // kind AM and SKIP too; NOP for what has no owner
-    am_number number = 0;         // AM, SKIP
+    core::fragment fragment; // kind AM and SKIP too; NOP for what has no owner
+    am_number number = 0;    // AM, SKIP
     core::verdict verdict = verdict::UNKNOWN;
-    std::uint64_t bytes = 0;      // PARTIAL: landed bytes of this posting
-    bool claimed = false;         // its op is already terminal with `status`: no replay
-    ufx_status_t status = UFX_OK; // see claimed; PROTECTION: the guilty op is claimed with its error
+    std::uint64_t bytes = 0; // PARTIAL: landed bytes of this posting
+    bool claimed = false;    // its op is already terminal with `status`: no replay
+    ufx_status_t status =
+        UFX_OK; // see claimed; PROTECTION: the guilty op is claimed with its error
 };
 
 class ep {
@@ -57,10 +59,12 @@ public:
     am_rx &rx() { return rx_; }
     const am_rx &rx() const { return rx_; }
 
-    // AM, sending: numbers a message of `count` fragments; nothing = window full, try after progress.
+    // AM, sending: numbers a message of `count` fragments; nothing = window full, try after
+    // progress.
     std::optional<am_number> admit_am(std::uint64_t handle, std::uint32_t count, group_id group);
     // Lowest-numbered fragment that may go over the LIVE lane of that rail now (replays come first:
-    // they have the lower numbers). Post it, or SKIP{number, first, count} if entry.skip, then am_posted.
+    // they have the lower numbers). Post it, or SKIP{number, first, count} if entry.skip, then
+    // am_posted.
     const am_tx::entry *next_am(rail_id rail) const;
     void am_posted(am_number n, rail_id rail, bool local_pending, time_ns now, action_list &out);
     void am_local_done(am_number n, action_list &out) { tx_.local_done(n, out); }
@@ -76,7 +80,8 @@ public:
     const order_group &group(group_id id) const { return groups_[id - 1].state; }
     void put_added(group_id id, std::uint32_t puts) { groups_[id - 1].state.add(puts); }
     void put_posted(group_id id, rail_id rail);
-    // The uct completion of a PUT of that group, posted on (rail, epoch), or its end unposted (epoch 0).
+    // The uct completion of a PUT of that group, posted on (rail, epoch), or its end unposted
+    // (epoch 0).
     void put_final(group_id id, rail_id rail, epoch_t epoch, ufx_status_t status, action_list &out);
 
     // Frozen fragments, oldest first; to be posted before new ops of the same kind.
@@ -88,8 +93,34 @@ public:
     // what is posted goes on. For an AM, `op` is its handle.
     void end_op(std::uint64_t op, ufx_status_t status, cause why, action_list &out);
 
-    // Nothing of this ep's sending side is open.
+    // No AM and no frozen fragment of this ep is open.
     bool idle() const { return tx_.empty() && frozen_.empty(); }
+    // Every lane is judged: nothing lands here any more and nothing is outstanding.
+    bool lanes_free() const;
+
+    template <class V>
+    void fold(V &v) const
+    {
+        v(peer_id_);
+        v(static_cast<std::uint8_t>(life_));
+        v(closing_);
+        v(close_acked_);
+        v(window_req_armed_);
+        for (const lane_slot &l : lanes_) {
+            l.fold(v);
+        }
+        rx_.fold(v);
+        tx_.fold(v);
+        for (const group_slot &g : groups_) {
+            v(g.used);
+            g.state.fold(v);
+        }
+        v(static_cast<std::uint32_t>(frozen_.size()));
+        for (const fragment &f : frozen_) {
+            v(f.handle);
+            v(f.from);
+        }
+    }
 
 private:
     friend class peer;
@@ -103,11 +134,13 @@ private:
     // Decides every fragment that was outstanding on a lane; section "Tokens" of the design.
     void judge(const lane_ref &lane, const seal_msg *seal, std::span<const purged_op> ops,
                action_list &out);
-    void judge_put(const lane_ref &lane, const purged_op &op, grade g, bool am_behind_covered,
-                   action_list &out);
+    enum class fate : std::uint8_t { DONE, REPLAY, AMBIGUOUS };
+    static fate fate_of(const purged_op &op, grade g, bool am_behind_covered);
     void freeze(const lane_ref &lane, fragment f, action_list &out);
-    void finish(const fragment &f, ufx_status_t status, cause why, bool remote_final,
-                action_list &out);
+    // `lane` null: it was not posted.
+    void finish(const lane_ref *lane, const fragment &f, ufx_status_t status, cause why,
+                bool remote_final, action_list &out);
+    void put_ended(group_id id, ufx_status_t status, cause why, action_list &out);
     void abandon(action_list &out);
 
     ep_id id_;
@@ -118,8 +151,9 @@ private:
     ufx_status_t end_status_ = UFX_OK;
     cause end_why_ = cause::NONE;
     refusal end_code_ = refusal::NONE;
-    bool closing_ = false;       // close_ep was called
+    bool closing_ = false; // close_ep was called
     bool close_acked_ = false;
+    bool closed_told_ = false;
     bool window_req_armed_ = false;
     std::uint8_t replay_budget_;
     resend window_req_;
@@ -132,3 +166,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

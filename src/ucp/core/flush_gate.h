@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Counts the ops of an ep by generations, so that a flush waits for exactly those before it.
-#pragma once
+#ifndef UFX_UCP_CORE_FLUSH_GATE_H
+#define UFX_UCP_CORE_FLUSH_GATE_H
 
 #include <cstdint>
 #include <deque>
@@ -48,3 +49,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

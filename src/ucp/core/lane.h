@@ -12,12 +12,13 @@
 //
 // A SEAL for a SHAKING lane: a starter that has not sent READY has received nothing and posted
 // nothing, and so has an answerer that has not sent REP: the lane is killed and answered with the
-// token "nothing". An answerer that has sent REP already receives: it seals like LIVE. A dead lane is
-// replaced by one of a higher epoch, never revived. Records of SEALs live in the seal_book.
+// token "nothing". An answerer that has sent REP already receives: it seals like LIVE. A dead lane
+// is replaced by one of a higher epoch, never revived. Records of SEALs live in the seal_book.
 //
-// The same class shakes hands for a rail's probe lane (ep 0), which is never sealed: nothing that it
-// carries is judged, so it is just released.
-#pragma once
+// The same class shakes hands for a rail's probe lane (ep 0), which is never sealed: nothing that
+// it carries is judged, so it is just released.
+#ifndef UFX_UCP_CORE_LANE_H
+#define UFX_UCP_CORE_LANE_H
 
 #include "ucp/core/action.h"
 #include "ucp/core/config.h"
@@ -56,6 +57,8 @@ struct lane_env {
     cause hard_sign = cause::NONE;
     cause soft_sign = cause::NONE;
     bool retry_explained = false;
+    bool rebuild = false;            // the slot came free: start the next lane at once
+    std::uint32_t damped_for_ms = 0; // the peer said DAMPED
     refusal final_refusal = refusal::NONE;
 };
 
@@ -70,12 +73,17 @@ public:
     epoch_t epoch() const { return epoch_; }
     epoch_t highest() const { return highest_; }
     bool is_live() const { return state_ == lane_state::LIVE; }
+    // peer's note of what it told the executor last (gate_lane).
+    bool gate_open() const { return gate_open_; }
+    void set_gate(bool open) { gate_open_ = open; }
     // No lane is being judged or built: a new one may start.
     bool is_free() const { return state_ == lane_state::GONE || state_ == lane_state::PURGED; }
     lane_ref ref() const { return {ep_, rail_, epoch_}; }
 
     // Begin a new lane if the slot is free and nothing forbids it.
     void start(lane_env &env);
+    // A probe lane is not needed any more.
+    void release_probe(lane_env &env);
     void timer(lane_env &env, timer_kind kind);
     // Gives up a lane or a wish for one because its rail drains or its ep dies.
     void stop(lane_env &env, cause why);
@@ -100,21 +108,46 @@ public:
     // The peer's SEAL for the current lane, while it is JUDGING.
     const std::optional<seal_msg> &peer_seal() const { return peer_seal_; }
 
+    template <class V>
+    void fold(V &v) const
+    {
+        v(static_cast<std::uint8_t>(state_));
+        v(static_cast<std::uint8_t>(step_));
+        v(static_cast<std::uint8_t>(seal_));
+        v(epoch_);
+        v(highest_);
+        v(static_cast<std::uint8_t>(why_));
+        v(own_error_);
+        v(error_recent_);
+        v(back_off_);
+        v(gate_open_);
+        v(peer_seal_.has_value());
+        if (peer_seal_) {
+            v.message(*peer_seal_);
+        }
+    }
+
 private:
     bool is_probe() const { return ep_ == 0; }
     lane_name name(const lane_env &env, epoch_t epoch) const;
     void send(lane_env &env, control_msg msg);
-    void send_shake(lane_env &env, bool again);
+    void send_shake(lane_env &env);
     void send_refused(lane_env &env, refusal code, epoch_t epoch, bool of_want);
     void become_live(lane_env &env);
     void begin_seal(lane_env &env, cause why);
-    void kill_shaking(lane_env &env, cause why, bool tell_peer);
+    void end_shaking(lane_env &env, lane_state to);
+    void kill_and_tell(lane_env &env, cause why);
+    bool reached_answerer() const;
+    void refused_final_or_retry(lane_env &env, const lane_refused_msg &msg);
+    void seal_dead_epoch(lane_env &env, epoch_t epoch);
+    cause count_error(lane_env &env, cause why);
     void open_record(lane_env &env, epoch_t epoch, const landed_position &landed, cause why,
                      bool own_error);
     void judge(lane_env &env);
     void weigh_peer_seal(lane_env &env, const seal_msg &msg);
     void retry_later(lane_env &env, std::uint32_t ms);
-    void want_again(lane_env &env);
+    void arm(lane_env &env, timer_kind kind, time_ns delay);
+    void disarm(lane_env &env, timer_kind kind);
     timer_id timer_of(timer_kind kind) const;
 
     ep_id ep_;
@@ -127,7 +160,8 @@ private:
     cause why_ = cause::NONE;
     bool own_error_ = false;
     bool error_recent_ = false; // an own QP error within the hold-off
-    bool back_off_ = false;     // RNR_EXC or protection error: rebuild later
+    bool gate_open_ = false;
+    bool back_off_ = false; // RNR_EXC or protection error: rebuild later
     resend shake_;
     resend retry_;
     lane_address address_; // own, while SHAKING
@@ -136,3 +170,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

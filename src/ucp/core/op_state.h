@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The life of one op: claimed once, at its first terminal event; completed with its last fragment.
-#pragma once
+#ifndef UFX_UCP_CORE_OP_STATE_H
+#define UFX_UCP_CORE_OP_STATE_H
 
 #include "ucp/core/types.h"
 
-#include "ufx/status.h"
+#include <ufx/status.h>
 
 namespace ufx::ucp::core {
 
-// Embedded in ucp's request. States: RUNNING -> CLAIMED(status) -> complete when no fragment is left.
-// A success is claimed only by the last fragment, so a later error CQE cannot undo it (row M12).
+// Embedded in ucp's request. States: RUNNING -> CLAIMED(status) -> complete when no fragment is
+// left. A success is claimed only by the last fragment, so a later error CQE cannot undo it (row
+// M12).
 class op_state {
 public:
     // `fragments` that must become final. More may be added while the op is not complete.
@@ -62,3 +64,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PUTs that something is ordered after (a notify, or what follows a fence), and where each one is.
-#pragma once
+#ifndef UFX_UCP_CORE_ORDER_GROUP_H
+#define UFX_UCP_CORE_ORDER_GROUP_H
 
 #include "ucp/core/types.h"
 
-#include "ufx/status.h"
+#include <ufx/status.h>
 
 #include <vector>
 
@@ -12,10 +13,10 @@ namespace ufx::ucp::core {
 
 using group_id = std::uint32_t; // 0 = none
 
-// A PUT of the group is WAITING (not posted, or frozen), POSTED on a lane, or final. What follows may
-// be posted *or replayed* on a lane only when every PUT is final or is posted on that very lane and
-// epoch; across rails that means: all final. A PUT that ends in any status but OK makes what follows
-// a SKIP.
+// A PUT of the group is WAITING (not posted, or frozen), POSTED on a lane, or final. What follows
+// may be posted *or replayed* on a lane only when every PUT is final or is posted on that very lane
+// and epoch; across rails that means: all final. A PUT that ends in any status but OK makes what
+// follows a SKIP.
 class order_group {
 public:
     void add(std::uint32_t puts) { not_final_ += puts; }
@@ -32,6 +33,18 @@ public:
     bool all_final() const { return not_final_ == 0; }
     bool operator==(const order_group &) const = default;
 
+    template <class V>
+    void fold(V &v) const
+    {
+        v(not_final_);
+        v(failed_);
+        for (const place &p : posted_) {
+            v(p.rail);
+            v(p.epoch);
+            v(p.count);
+        }
+    }
+
 private:
     struct place {
         rail_id rail;
@@ -47,3 +60,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

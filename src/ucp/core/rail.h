@@ -15,7 +15,8 @@
 //
 // The machine decides only states, hold-offs and penalties. peer watches the state before and after
 // each event, and seals, wires, gates or probes.
-#pragma once
+#ifndef UFX_UCP_CORE_RAIL_H
+#define UFX_UCP_CORE_RAIL_H
 
 #include "ucp/core/action.h"
 #include "ucp/core/config.h"
@@ -36,6 +37,9 @@ struct rail_env {
     time_ns now = 0;
     const config &cfg;
     bool other_up = false; // another rail to this peer is UP
+    // A SEAL of scope RAIL for this rail is not acked yet: a rail that came back before the peer has
+    // seen it would be drained again by it.
+    bool seal_open = false;
     action_list &out;
 };
 
@@ -49,10 +53,7 @@ public:
     bool is_admin_down() const { return admin_; }
     cause why() const { return why_; }
     // Lanes may be wired on it.
-    bool carries_lanes() const
-    {
-        return state_ == rail_state::UP || state_ == rail_state::SUSPECT;
-    }
+    bool carries_lanes() const { return state_ == rail_state::UP || state_ == rail_state::SUSPECT; }
     // The share of traffic it should get now, 0..256: a rail that came back ramps up.
     unsigned ramp(time_ns now, const config &cfg) const;
 
@@ -69,8 +70,13 @@ public:
     void resume(const rail_env &env);
     void drained(const rail_env &env);
     void holdoff_over(const rail_env &env);
-    // A peer that starts to probe: join if the port is active, hold-off or not.
+    // What a probe waited for (hold-off, port, resume, the last SEAL_ACK) may have come true.
+    void try_probe(const rail_env &env, cause why);
+    // The peer probes already: join it, unless a long hold-off is still running (see damped).
     void join_probe(const rail_env &env);
+    bool damped(time_ns now, const config &cfg) const;
+    // The peer answered the probe with DAMPED(ms): wait so long, that is no failure.
+    void peer_damped(const rail_env &env, std::uint32_t ms);
     // The last UP rail went: no hold-off may last longer than holdoff_alone_ns.
     void shorten_holdoff(const rail_env &env);
     // While DOWN: how long still, for DAMPED(ms).
@@ -86,6 +92,19 @@ public:
     std::uint8_t signs() const { return signs_; }
     const transitions &history() const { return history_; }
     unsigned penalty_percent(time_ns now, const config &cfg) const;
+
+    template <class V>
+    void fold(V &v) const
+    {
+        v(static_cast<std::uint8_t>(state_));
+        v(static_cast<std::uint8_t>(why_));
+        v(signs_);
+        v(port_active_);
+        v(admin_);
+        v(holdoff_passed_);
+        v(own_ok_);
+        v(peer_ok_);
+    }
 
 private:
     void go(const rail_env &env, rail_state to, cause why);
@@ -114,3 +133,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

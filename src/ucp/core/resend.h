@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The schedule of everything that is resent until it is answered: 20 ms, doubling to 1 s.
-#pragma once
+#ifndef UFX_UCP_CORE_RESEND_H
+#define UFX_UCP_CORE_RESEND_H
 
 #include "ucp/core/types.h"
 
@@ -32,3 +33,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

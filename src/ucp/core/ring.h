@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A queue in a ring that doubles when full: no allocation once it has reached its high-water mark.
-#pragma once
+#ifndef UFX_UCP_CORE_RING_H
+#define UFX_UCP_CORE_RING_H
 
 #include <cstddef>
 #include <vector>
@@ -47,3 +48,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Seal records of one peer: what this side said in its SEALs, kept and resent until SEAL_ACK.
-#pragma once
+#ifndef UFX_UCP_CORE_SEAL_BOOK_H
+#define UFX_UCP_CORE_SEAL_BOOK_H
 
 #include "ucp/core/action.h"
 #include "ucp/core/resend.h"
@@ -9,7 +10,8 @@
 
 namespace ufx::ucp::core {
 
-// A record outlives its lane and even its ep; it dies by SEAL_ACK or when the peer is declared dead.
+// A record outlives its lane and even its ep; it dies by SEAL_ACK or when the peer is declared
+// dead.
 class seal_book {
 public:
     // Files the SEAL under a new seal id, sends it, and arms its timer.
@@ -19,6 +21,8 @@ public:
     // Of (own ep, rail, epoch): one is kept and not acked.
     bool holds(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch) const;
     bool holds_any_of(ep_id own_ep) const;
+    // One of scope RAIL for that rail is not acked.
+    bool holds_rail(rail_id rail) const;
     // The timer of that record fired: send it again.
     void timer(std::uint64_t seal_id, time_ns now, action_list &out);
     // The peer acked it. The own ep of that record, or 0.
@@ -32,6 +36,15 @@ public:
     };
     const std::vector<record> &records() const { return records_; }
 
+    template <class V>
+    void fold(V &v) const
+    {
+        v(last_id_);
+        for (const record &r : records_) {
+            v.message(r.seal);
+        }
+    }
+
 private:
     const record *find(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch) const;
 
@@ -40,3 +53,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

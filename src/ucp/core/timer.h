@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names of the core's timers, and a small set of armed ones for whoever executes its actions.
-#pragma once
+#ifndef UFX_UCP_CORE_TIMER_H
+#define UFX_UCP_CORE_TIMER_H
 
 #include "ucp/core/types.h"
 
@@ -75,3 +76,5 @@ private:
 };
 
 } // namespace ufx::ucp::core
+
+#endif

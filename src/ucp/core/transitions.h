@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The last 64 changes of a rail's state, with time and cause, for people and JSON.
-#pragma once
+#ifndef UFX_UCP_CORE_TRANSITIONS_H
+#define UFX_UCP_CORE_TRANSITIONS_H
 
 #include "ucp/core/action.h"
 
-#include <array>
+#include <vector>
 
 namespace ufx::ucp::core {
 
@@ -18,7 +19,15 @@ public:
         cause why{};
     };
 
-    void add(const entry &e) { ring_[total_++ % kept] = e; }
+    void add(const entry &e)
+    {
+        if (ring_.size() < kept) {
+            ring_.push_back(e);
+        } else {
+            ring_[total_ % kept] = e;
+        }
+        ++total_;
+    }
     // All that ever happened; the last min(total, kept) are still there.
     std::uint64_t total() const { return total_; }
     unsigned size() const { return total_ < kept ? static_cast<unsigned>(total_) : kept; }
@@ -27,7 +36,9 @@ public:
 
 private:
     std::uint64_t total_ = 0;
-    std::array<entry, kept> ring_{};
+    std::vector<entry> ring_; // at most `kept`
 };
 
 } // namespace ufx::ucp::core
+
+#endif

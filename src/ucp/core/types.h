@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names and small value types that every part of the failover core shares.
-#pragma once
+#ifndef UFX_UCP_CORE_TYPES_H
+#define UFX_UCP_CORE_TYPES_H
 
 #include <array>
 #include <cstdint>
@@ -93,6 +94,9 @@ enum class cause : std::uint8_t {
     PEER_RAIL,         // the peer's SEAL had scope RAIL
     PEER_HINT,         // SUSPECT_HINT
     PEER_DEAD,
+    PEER_CLOSED,   // the peer closed the ep
+    REPLAY_BUDGET, // of one fragment
+    REFUSED,       // a handshake, for ever
     // Ends of good things.
     PROGRESS,
     PORT_UP,
@@ -111,3 +115,5 @@ const char *name_of(grade g);
 const char *name_of(op_kind kind);
 
 } // namespace ufx::ucp::core
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The AM window: which fragments of one direction's sequence have arrived.
-#pragma once
+#ifndef UFX_UCP_CORE_WINDOW_H
+#define UFX_UCP_CORE_WINDOW_H
 
 #include "ucp/core/types.h"
 
@@ -25,7 +26,7 @@ public:
     arrival enter(am_number n);
     // Every fragment that `other` covers is covered too (windows of one direction only grow).
     bool includes(const window &other) const;
-    // As decoded from a message; normalizes bits that would let next() move.
+    // As decoded from a message.
     static window from(am_number next, const map &bits);
 
     bool operator==(const window &) const = default;
@@ -34,10 +35,11 @@ public:
 
 private:
     bool test(am_number n) const;
-    void advance();
 
     am_number next_ = 0;
     map map_{};
 };
 
 } // namespace ufx::ucp::core
+
+#endif

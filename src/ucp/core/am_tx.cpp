@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The sending half of an ep's AM sequence.
+#include "ucp/core/am_tx.h"
+
+#include "ucp/core/mutant.h"
+
+namespace ufx::ucp::core {
+
+std::optional<am_number> am_tx::admit(std::uint64_t handle, std::uint32_t count, group_id group)
+{
+    if (count == 0 || entries_.size() + count > window::bits) {
+        return std::nullopt;
+    }
+    const am_number first = next_;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        entry e;
+        e.number = next_++;
+        e.first = first;
+        e.count = count;
+        e.handle = handle;
+        e.group = group;
+        entries_.push_back(e);
+    }
+    return first;
+}
+
+am_tx::entry *am_tx::get(am_number n)
+{
+    return const_cast<entry *>(find(n));
+}
+
+const am_tx::entry *am_tx::find(am_number n) const
+{
+    if (entries_.empty() || n < entries_.front().number ||
+        n - entries_.front().number >= entries_.size()) {
+        return nullptr;
+    }
+    return &entries_[static_cast<std::size_t>(n - entries_.front().number)];
+}
+
+std::uint32_t am_tx::count_on(rail_id rail, epoch_t epoch)
+{
+    for (lane_count &l : lanes_) {
+        if (l.rail == rail) {
+            if (l.epoch != epoch) {
+                l = {rail, epoch, 0};
+            }
+            return l.posted++;
+        }
+    }
+    lanes_.push_back({rail, epoch, 1});
+    return 0;
+}
+
+void am_tx::posted(am_number n, rail_id rail, epoch_t epoch, bool local_pending)
+{
+    entry *e = get(n);
+    if (e == nullptr || e->where == place::POSTED) {
+        return;
+    }
+    e->where = place::POSTED;
+    e->rail = rail;
+    e->epoch = epoch;
+    e->local_pending = local_pending;
+    e->lane_position = count_on(rail, epoch);
+}
+
+void am_tx::finish(entry &e, ufx_status_t status, cause why, action_list &out)
+{
+    if (e.skip) {
+        return;
+    }
+    e.skip = true;
+    if (mutated(mutant::NO_SKIP)) {
+        e.covered = true;
+    }
+    out.push_back(act::fragment_done{ep_, op_kind::AM, e.handle, e.number - e.first, status, why});
+}
+
+// Gives back what is covered and locally quiet, wherever it is; drops it from the front.
+void am_tx::settle(action_list &out)
+{
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        entry &e = entries_[i];
+        if (e.covered && !e.local_pending && !e.skip) {
+            finish(e, UFX_OK, cause::NONE, out);
+        }
+    }
+    while (!entries_.empty() && entries_.front().covered && !entries_.front().local_pending) {
+        entries_.pop_front();
+    }
+}
+
+void am_tx::to_replay(entry &e, action_list &out)
+{
+    e.where = place::REPLAY;
+    if (e.ended && !e.local_pending) {
+        finish(e, e.status, e.why, out);
+    }
+}
+
+void am_tx::local_done(am_number n, action_list &out)
+{
+    entry *e = get(n);
+    if (e == nullptr || !e->local_pending) {
+        return;
+    }
+    e->local_pending = false;
+    if (mutated(mutant::AM_DONE_AT_COMPLETION)) {
+        e->covered = true;
+    }
+    if (e->where != place::POSTED && e->ended) {
+        finish(*e, e->status, e->why, out);
+    }
+    settle(out);
+}
+
+void am_tx::covered(am_number next, action_list &out)
+{
+    covered(window::from(next, {}), out);
+}
+
+void am_tx::covered(const window &w, action_list &out)
+{
+    for (std::size_t i = 0; i < entries_.size() && entries_[i].number < w.end(); ++i) {
+        entries_[i].covered = entries_[i].covered || w.covers(entries_[i].number);
+    }
+    settle(out);
+}
+
+void am_tx::delivered(am_number n, action_list &out)
+{
+    entry *e = get(n);
+    if (e != nullptr) {
+        e->covered = true;
+        e->local_pending = false;
+        settle(out);
+    }
+}
+
+void am_tx::taken(rail_id rail, epoch_t epoch, std::uint32_t count, action_list &out)
+{
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        entry &e = entries_[i];
+        if (e.where == place::POSTED && !e.covered && e.rail == rail && e.epoch == epoch &&
+            e.lane_position < count) {
+            to_replay(e, out);
+        }
+    }
+}
+
+void am_tx::lane_purged(rail_id rail, epoch_t epoch, const window &w, action_list &out)
+{
+    covered(w, out);
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        entry &e = entries_[i];
+        const bool here = e.rail == rail && e.epoch == epoch;
+        if (e.where != place::POSTED && !(here && e.local_pending)) {
+            continue;
+        }
+        if (!here && !mutated(mutant::OTHER_LANES_WINDOW)) {
+            continue;
+        }
+        e.local_pending = false;
+        if (!e.covered) {
+            to_replay(e, out);
+            if (++e.replays > replay_budget_) {
+                end(e.handle, UFX_ERR_UNREACHABLE, cause::REPLAY_BUDGET, out);
+            }
+        }
+    }
+    settle(out);
+}
+
+void am_tx::end(std::uint64_t handle, ufx_status_t status, cause why, action_list &out)
+{
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        entry &e = entries_[i];
+        if (e.handle != handle || e.ended || e.skip) {
+            continue;
+        }
+        e.ended = true;
+        e.status = status;
+        e.why = why;
+        if (e.where != place::POSTED && !e.local_pending) {
+            to_replay(e, out);
+        }
+    }
+}
+
+void am_tx::abandon(ufx_status_t status, cause why, action_list &out)
+{
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        entry &e = entries_[i];
+        if (!e.covered) {
+            finish(e, e.ended ? e.status : status, e.ended ? e.why : why, out);
+        }
+        e.covered = true;
+        e.local_pending = false;
+    }
+    settle(out);
+}
+
+void am_tx::group_failed(group_id group, ufx_status_t status, cause why, action_list &out)
+{
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        entry &e = entries_[i];
+        if (e.group == group && !e.ended && !e.skip) {
+            end(e.handle, status, why, out);
+        }
+    }
+}
+
+bool am_tx::any_uncovered() const
+{
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        if (!entries_[i].covered && entries_[i].where == place::POSTED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool am_tx::any_waiting() const
+{
+    return next([](const entry &) { return true; }) != nullptr;
+}
+
+} // namespace ufx::ucp::core

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Seal records of one peer.
+#include "ucp/core/seal_book.h"
+
+#include "ucp/core/mutant.h"
+
+#include <algorithm>
+
+namespace ufx::ucp::core {
+
+namespace {
+
+timer_id timer_of(const seal_msg &seal)
+{
+    return {timer_kind::SEAL, 0, 0, seal.seal_id};
+}
+
+} // namespace
+
+void seal_book::open(seal_msg seal, time_ns now, action_list &out)
+{
+    seal.seal_id = ++last_id_;
+    out.push_back(act::send{seal, 0});
+    if (mutated(mutant::NO_SEAL_ACK)) {
+        return;
+    }
+    records_.push_back({seal, {}});
+    out.push_back(act::arm_timer{timer_of(seal), now + records_.back().schedule.next()});
+}
+
+const seal_book::record *seal_book::find(ep_id own_ep, ep_id peer_ep, rail_id rail,
+                                         epoch_t epoch) const
+{
+    for (const record &r : records_) {
+        const lane_name &lane = r.seal.lane;
+        const bool same_ep = own_ep != 0 ? lane.src_ep == own_ep : lane.dst_ep == peer_ep;
+        if (same_ep && lane.rail == rail && lane.epoch == epoch) {
+            return &r;
+        }
+    }
+    return nullptr;
+}
+
+bool seal_book::answer_again(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch,
+                             action_list &out)
+{
+    const record *r = find(own_ep, peer_ep, rail, epoch);
+    if (r == nullptr) {
+        return false;
+    }
+    out.push_back(act::send{r->seal, r->schedule.attempts()});
+    return true;
+}
+
+bool seal_book::holds(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch) const
+{
+    return find(own_ep, peer_ep, rail, epoch) != nullptr;
+}
+
+bool seal_book::holds_any_of(ep_id own_ep) const
+{
+    return std::any_of(records_.begin(), records_.end(),
+                       [&](const record &r) { return r.seal.lane.src_ep == own_ep; });
+}
+
+bool seal_book::holds_rail(rail_id rail) const
+{
+    return std::any_of(records_.begin(), records_.end(), [&](const record &r) {
+        return r.seal.lane.rail == rail && r.seal.scope == scope::RAIL;
+    });
+}
+
+void seal_book::timer(std::uint64_t seal_id, time_ns now, action_list &out)
+{
+    for (record &r : records_) {
+        if (r.seal.seal_id == seal_id) {
+            out.push_back(act::send{r.seal, r.schedule.attempts()});
+            out.push_back(act::arm_timer{timer_of(r.seal), now + r.schedule.next()});
+        }
+    }
+}
+
+ep_id seal_book::ack(std::uint64_t seal_id, action_list &out)
+{
+    for (auto r = records_.begin(); r != records_.end(); ++r) {
+        if (r->seal.seal_id == seal_id) {
+            const ep_id own = r->seal.lane.src_ep;
+            out.push_back(act::disarm_timer{timer_of(r->seal)});
+            records_.erase(r);
+            return own;
+        }
+    }
+    return 0;
+}
+
+void seal_book::forget_all(action_list &out)
+{
+    for (const record &r : records_) {
+        out.push_back(act::disarm_timer{timer_of(r.seal)});
+    }
+    records_.clear();
+}
+
+} // namespace ufx::ucp::core

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The AM window.
+#include "ucp/core/window.h"
+
+#include "ucp/core/mutant.h"
+
+#include <bit>
+
+namespace ufx::ucp::core {
+
+namespace {
+
+void shift_right(window::map &map, unsigned by)
+{
+    const unsigned words = by / 64;
+    const unsigned rest = by % 64;
+    for (unsigned i = 0; i < map.size(); ++i) {
+        const unsigned from = i + words;
+        std::uint64_t value = from < map.size() ? map[from] >> rest : 0;
+        if (rest != 0 && from + 1 < map.size()) {
+            value |= map[from + 1] << (64 - rest);
+        }
+        map[i] = value;
+    }
+}
+
+unsigned trailing_ones(const window::map &map)
+{
+    unsigned ones = 0;
+    for (const std::uint64_t word : map) {
+        const auto here = static_cast<unsigned>(std::countr_one(word));
+        ones += here;
+        if (here != 64) {
+            break;
+        }
+    }
+    return ones;
+}
+
+} // namespace
+
+bool window::test(am_number n) const
+{
+    const am_number bit = n - next_ - 1;
+    return bit < bits && ((map_[bit / 64] >> (bit % 64)) & 1) != 0;
+}
+
+bool window::covers(am_number n) const
+{
+    if (mutated(mutant::ONE_WATERMARK)) {
+        return n < end();
+    }
+    return n < next_ || (n > next_ && test(n));
+}
+
+window::arrival window::look(am_number n) const
+{
+    if (n > next_ + bits) {
+        return arrival::BEYOND;
+    }
+    if (n < next_ || (n > next_ && test(n))) {
+        return arrival::DUPLICATE;
+    }
+    return arrival::FRESH;
+}
+
+window::arrival window::enter(am_number n)
+{
+    const arrival what = look(n);
+    if (what != arrival::FRESH) {
+        return what;
+    }
+    if (n == next_) {
+        const unsigned run = trailing_ones(map_);
+        next_ += 1 + run;
+        if (run == bits) {
+            map_ = {};
+        } else {
+            shift_right(map_, run + 1);
+        }
+    } else {
+        const am_number bit = n - next_ - 1;
+        map_[bit / 64] |= std::uint64_t{1} << (bit % 64);
+    }
+    return what;
+}
+
+bool window::includes(const window &other) const
+{
+    if (next_ < other.next_) {
+        for (am_number n = next_; n < other.next_; ++n) {
+            if (!covers(n)) {
+                return false;
+            }
+        }
+    }
+    for (am_number n = other.next_ + 1; n < other.end(); ++n) {
+        if (other.covers(n) && !covers(n)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+am_number window::end() const
+{
+    for (unsigned i = static_cast<unsigned>(map_.size()); i-- > 0;) {
+        if (map_[i] != 0) {
+            return next_ + 1 + i * 64 + 64 - static_cast<unsigned>(std::countl_zero(map_[i]));
+        }
+    }
+    return next_;
+}
+
+window window::from(am_number next, const map &bits)
+{
+    window w;
+    w.next_ = next;
+    w.map_ = bits;
+    return w;
+}
+
+} // namespace ufx::ucp::core

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// explore: runs the failover core through interleavings and says which promise one of them breaks.
+#include "search.h"
+
+#include "ucp/core/mutant.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+namespace ufx::explore {
+
+namespace {
+
+struct options {
+    limits bounds;
+    std::string scenario;
+    std::string replay;
+    std::string unreached;
+    std::string out;
+    std::string mutant;
+    bool shortest = false;
+};
+
+constexpr const char *usage =
+    "usage: explore [--scenario NAME] [--states N] [--walks N] [--length N] [--seed N] [--epochs N]\n"
+    "               [--unreached FILE] [--out FILE] [--replay FILE] [--mutant NAME] [--shortest]\n"
+    "Explores every scenario (or one) breadth first up to N states and by N random walks, each run\n"
+    "to its end. FILE of --unreached lists the (state, event) pairs that need not be reached.\n";
+
+constexpr const char *rows =
+    "checks X01 X02 X03 X04 X05 X07 X10 X11 X16 X17 X18 X19 X20 X22 X23 X24 X25 X26 (needing no\n"
+    "clock, device or process; X06 is AM exactly once; see world_check.cpp)\n";
+
+constexpr const char *mutant_names[] = {"NONE",
+                                        "SKIP_SEAL",
+                                        "COMPLETE_BEFORE_SEAL",
+                                        "ONE_WATERMARK",
+                                        "NO_DEDUP",
+                                        "READ_BELOW_TOKEN_OK",
+                                        "REPLAY_FROM_ZERO",
+                                        "TOKEN_BEFORE_QUIET",
+                                        "DESTROY_BEFORE_RECEIVES",
+                                        "BYTE_COUNT_REASSEMBLY",
+                                        "CONTROL_IN_AM_ORDER",
+                                        "GENERATION_IGNORED",
+                                        "RNR_PENALTY",
+                                        "TCP_COUNT_ON_RECEIPT",
+                                        "OTHER_LANES_WINDOW",
+                                        "NO_SKIP",
+                                        "ANSWERER_SAYS_NOTHING",
+                                        "NO_WINDOW_REQ",
+                                        "PROBE_OK_ONCE",
+                                        "NOTIFY_BEFORE_PUT",
+                                        "BLIND_REPLAY_AFTER_NOTIFY",
+                                        "STALE_SEAL_DRAINS",
+                                        "READY_ONCE",
+                                        "NO_SEAL_ACK",
+                                        "LANE_SEAL_DRAINS_RAIL",
+                                        "AM_DONE_AT_COMPLETION",
+                                        "UNKNOWN_EPOCH_IGNORED"};
+static_assert(std::size(mutant_names) == static_cast<std::size_t>(core::mutant::COUNT));
+
+bool select_mutant(const std::string &name)
+{
+#ifdef UFX_MUTANTS
+    for (std::size_t i = 1; i < std::size(mutant_names); ++i) {
+        if (name == mutant_names[i]) {
+            core::active_mutant = static_cast<core::mutant>(i);
+            return true;
+        }
+    }
+    std::cerr << "explore: no mutant is called " << name << "\n";
+#else
+    std::cerr << "explore: mutant " << name << " needs the explorer that is built with mutants\n";
+#endif
+    return false;
+}
+
+void write_trace(std::ostream &to, const scenario &plan, const finding &found)
+{
+    to << "# breaks: " << found.broken << "\n"
+       << "scenario " << plan.name << "\n";
+    for (const event &e : found.steps) {
+        to << to_text(e) << "\n";
+    }
+}
+
+int report(const options &how, const scenario &plan, const finding &found)
+{
+    const finding best = how.shortest ? found : shrink(plan, found);
+    std::cout << "BROKEN in " << plan.name << " after " << best.steps.size()
+              << " steps: " << best.broken << "\n";
+    write_trace(std::cout, plan, best);
+    if (!how.out.empty()) {
+        std::ofstream file(how.out);
+        write_trace(file, plan, best);
+    }
+    return 1;
+}
+
+int replay_file(const options &how)
+{
+    std::ifstream file(how.replay);
+    std::string line;
+    const scenario *plan = nullptr;
+    trace steps;
+    while (std::getline(file, line)) {
+        std::istringstream words(line);
+        std::string word;
+        std::string name;
+        words >> word >> name;
+        if (word == "scenario") {
+            plan = find_scenario(name);
+        } else if (const auto e = from_text(line)) {
+            steps.push_back(*e);
+        }
+    }
+    if (plan == nullptr) {
+        std::cerr << "explore: " << how.replay << " names no scenario that exists\n";
+        return 2;
+    }
+    coverage seen;
+    const finding found = replay(*plan, steps, seen);
+    std::cout << how.replay << ": " << found.steps.size() << " of " << steps.size() << " steps, "
+              << (found.broken.empty() ? "all promises hold" : found.broken) << "\n";
+    return found.broken.empty() ? 0 : 1;
+}
+
+int check_unreached(const options &how, const coverage &seen)
+{
+    std::ifstream file(how.unreached);
+    std::vector<std::string> excused;
+    std::string line;
+    while (std::getline(file, line)) {
+        const auto reason = line.find(':');
+        if (!line.empty() && line[0] != '#' && reason != std::string::npos) {
+            excused.push_back(line.substr(0, reason));
+        }
+    }
+    int bad = 0;
+    for (const std::string &pair : seen.unreached()) {
+        const bool known = std::find(excused.begin(), excused.end(), pair) != excused.end();
+        std::cout << (known ? "unreached, with a reason: " : "UNREACHED: ") << pair << "\n";
+        bad += known ? 0 : 1;
+    }
+    std::cout << seen.reached() << " (state, event) pairs reached\n";
+    return bad == 0 || how.unreached.empty() ? 0 : 1;
+}
+
+int explore_all(const options &how)
+{
+    coverage seen;
+    std::cout << rows;
+    for (const scenario &plan : all_scenarios()) {
+        if (!how.scenario.empty() && how.scenario != plan.name) {
+            continue;
+        }
+        const auto start = std::chrono::steady_clock::now();
+        tally sum;
+        finding found;
+        if (how.bounds.walks > 0) {
+            found = random_walks(plan, how.bounds, seen, sum);
+        }
+        if (found.broken.empty() && how.bounds.states > 0) {
+            found = breadth_first(plan, how.bounds, seen, sum);
+        }
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+        std::cout << plan.name << ": " << sum.states << " states" << (sum.complete ? " (all)" : "")
+                  << ", " << sum.steps << " steps, " << sum.settled << " runs to the end, "
+                  << took.count() << " s" << std::endl;
+        if (!found.broken.empty()) {
+            return report(how, plan, found);
+        }
+    }
+    return how.scenario.empty() ? check_unreached(how, seen) : 0;
+}
+
+bool parse(int argc, char **argv, options &how)
+{
+    for (int i = 1; i < argc; ++i) {
+        const std::string name = argv[i];
+        if (name == "--shortest") {
+            how.shortest = true;
+            how.bounds.walks = 0;
+            continue;
+        }
+        if (i + 1 >= argc) {
+            return false;
+        }
+        const char *value = argv[++i];
+        if (name == "--scenario") {
+            how.scenario = value;
+        } else if (name == "--states") {
+            how.bounds.states = std::strtoull(value, nullptr, 10);
+        } else if (name == "--walks") {
+            how.bounds.walks = std::strtoull(value, nullptr, 10);
+        } else if (name == "--length") {
+            how.bounds.walk_length = static_cast<unsigned>(std::strtoul(value, nullptr, 10));
+        } else if (name == "--seed") {
+            how.bounds.seed = std::strtoull(value, nullptr, 10);
+        } else if (name == "--epochs") {
+            how.bounds.epochs = static_cast<core::epoch_t>(std::strtoul(value, nullptr, 10));
+        } else if (name == "--unreached") {
+            how.unreached = value;
+        } else if (name == "--out") {
+            how.out = value;
+        } else if (name == "--replay") {
+            how.replay = value;
+        } else if (name == "--mutant") {
+            how.mutant = value;
+        } else {
+            return false;
+        }
+    }
+    return how.bounds.walk_length > 0;
+}
+
+int run(int argc, char **argv)
+{
+    options how;
+    if (!parse(argc, argv, how)) {
+        std::cerr << usage;
+        return 2;
+    }
+    if (!how.scenario.empty() && find_scenario(how.scenario) == nullptr) {
+        std::cerr << "explore: no scenario is called " << how.scenario << "\n";
+        return 2;
+    }
+    if (!how.mutant.empty() && !select_mutant(how.mutant)) {
+        return 2;
+    }
+    return how.replay.empty() ? explore_all(how) : replay_file(how);
+}
+
+} // namespace
+
+} // namespace ufx::explore
+
+int main(int argc, char **argv)
+{
+    return ufx::explore::run(argc, argv);
+}

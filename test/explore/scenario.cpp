@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The explored scenarios: 2 peers, at most 2 rails, at most 3 ops, 2 faults.
+#include "scenario.h"
+
+namespace ufx::explore {
+
+namespace {
+
+constexpr auto PUT = plan_kind::PUT;
+constexpr auto GET = plan_kind::GET;
+constexpr auto AM = plan_kind::AM;
+
+const std::vector<scenario> &table()
+{
+    static const std::vector<scenario> scenarios = {
+        {"rc-am", wire_kind::RC, 2, {{0, AM}, {0, AM}, {1, AM}},
+         {step::QP_ERROR, step::CUT}, 2, 1},
+        {"rc-notify", wire_kind::RC, 2, {{0, PUT, 2, 1}, {0, AM, 1, 1}},
+         {step::QP_ERROR, step::CUT}, 2, 1},
+        {"rc-blind", wire_kind::RC, 2, {{0, PUT, 1, 1}, {0, AM, 1, 1}},
+         {step::FATAL, step::QP_ERROR}, 2, 1},
+        {"rc-polled", wire_kind::RC, 2, {{0, PUT, 1, 0, true}, {0, AM}},
+         {step::FATAL}, 2, 1},
+        {"rc-get", wire_kind::RC, 2, {{0, GET}, {0, PUT}, {1, AM}},
+         {step::QP_ERROR, step::CUT, step::STALL}, 2, 1},
+        {"rc-single", wire_kind::RC, 1, {{0, PUT, 2}, {0, AM}, {0, GET}},
+         {step::QP_ERROR, step::CUT, step::RNR_EXC}, 2, 1},
+        {"rc-skip", wire_kind::RC, 2, {{0, AM, 2}, {0, AM}},
+         {step::CANCEL, step::QP_ERROR, step::DEADLINE}, 2, 1},
+        {"rc-hold", wire_kind::RC, 2, {{0, AM}, {0, AM}, {0, AM}},
+         {step::CUT, step::QP_ERROR}, 1, 1, 0},
+        {"rc-both", wire_kind::RC, 2, {{0, PUT, 2}, {1, PUT, 2}, {1, AM}},
+         {step::QP_ERROR, step::CUT}, 2, 0},
+        {"rc-connect", wire_kind::RC, 1, {{0, PUT}, {1, AM}},
+         {step::QP_ERROR, step::RNR_EXC}, 2, 1, 1024, true},
+        {"rc-admin", wire_kind::RC, 2, {{0, PUT}, {1, AM}},
+         {step::DRAIN, step::RESUME, step::QP_ERROR}, 2, 1},
+        {"rc-close", wire_kind::RC, 2, {{0, AM}, {1, PUT}},
+         {step::CLOSE, step::QP_ERROR}, 2, 1},
+        {"rc-die", wire_kind::RC, 2, {{0, PUT}, {0, AM, 1}, {0, GET}},
+         {step::DIE, step::QP_ERROR}, 2, 0},
+        {"tcp-am", wire_kind::TCP, 2, {{0, AM}, {0, AM, 2}, {1, AM}},
+         {step::QP_ERROR, step::CUT}, 2, 1},
+        {"tcp-put", wire_kind::TCP, 2, {{0, PUT, 2, 1}, {0, AM, 1, 1}, {0, GET}},
+         {step::QP_ERROR, step::CUT}, 2, 1},
+        {"tcp-single", wire_kind::TCP, 1, {{0, PUT, 2}, {0, AM}, {1, AM}},
+         {step::QP_ERROR, step::CUT}, 2, 1, 1024, true},
+    };
+    return scenarios;
+}
+
+} // namespace
+
+std::span<const scenario> all_scenarios()
+{
+    return table();
+}
+
+const scenario *find_scenario(std::string_view name)
+{
+    for (const scenario &s : table()) {
+        if (s.name == name) {
+            return &s;
+        }
+    }
+    return nullptr;
+}
+
+} // namespace ufx::explore

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The explored world: two peers with the very core that ucp links, lane models, and lossy messages.
+#ifndef UFX_EXPLORE_WORLD_H
+#define UFX_EXPLORE_WORLD_H
+
+#include "coverage.h"
+#include "scenario.h"
+
+#include "ucp/core/op_state.h"
+#include "ucp/core/peer.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ufx::explore {
+
+namespace core = ufx::ucp::core;
+
+// One packet of an op. `part`: byte of a PUT, fragment of an AM.
+// POST of the next AM fragment, whichever op it belongs to.
+inline constexpr std::uint8_t any_am = 255;
+
+struct packet {
+    plan_kind kind{};
+    std::uint8_t op = 0;
+    std::uint8_t part = 0;
+    bool skip = false;
+    bool last = false; // of its record
+    core::am_number number = 0;
+    core::am_number first = 0;
+    std::uint32_t count = 0;
+    core::am_number ack = 0; // AM: the sender's own window
+};
+
+// One outstanding op of a uct ep: what outstanding_purge hands out.
+struct record {
+    plan_kind kind{};
+    std::uint8_t op = 0;
+    std::uint8_t part = 0;    // AM: fragment
+    std::uint8_t from = 0;    // PUT: first byte
+    std::uint8_t packets = 1; // sequence numbers that it uses
+    std::uint8_t start = 0;   // the first of them
+    std::uint8_t replays = 0;
+    bool skip = false;
+    core::am_number number = 0;
+    std::uint32_t serial = 0; // generation of the slot that a completion names
+};
+
+// One direction of a lane.
+struct pipe {
+    std::vector<packet> wire;       // posted and not yet at the receiver
+    std::vector<record> posted;     // at the sender, without completion
+    std::vector<packet> receive_cq; // at the receiver, not yet polled
+    std::uint8_t sent = 0;          // sequence numbers used
+    std::uint8_t applied = 0;       // the receiver's next expected one
+};
+
+enum class end_state : std::uint8_t { NONE, CREATING, CLOSED, OPEN, ERROR, QUIET, GONE };
+
+struct link {
+    std::uint8_t rail = 0;
+    core::epoch_t epoch = 0;
+    bool probe = false;
+    end_state ends[2]{};
+    bool quiescing[2]{};
+    bool nop[2]{};
+    bool blind[2]{};
+    bool by_error[2]{}; // the QP was in ERR by itself
+    pipe from[2];       // from[s]: what side s sends
+};
+
+// What a user's op went through, seen from above.
+struct op_watch {
+    core::op_state state;
+    core::am_number first = 0;  // AM
+    bool unposted = true;       // PUT, GET: never posted yet
+    bool wanted_end = false;    // canceled or past its deadline
+    std::uint8_t applied[2]{};  // PUT: how often each byte was written
+    bool data = false;          // GET
+    std::uint8_t handled = 0;   // AM: handler runs
+    std::uint8_t final_parts = 0;
+    bool consumed = false;      // PUT: its notify was handled
+    bool memory_final = false;  // the completion said that remote memory is final
+    bool blind = false;         // it was judged under BLIND: a second write is allowed
+    std::uint32_t bytes = 0;    // the byte-count mutant's sum
+};
+
+struct inbox_entry {
+    core::am_number number = 0;
+    core::am_number first = 0;
+    std::uint32_t count = 0;
+    std::uint8_t op = 0;
+    bool skip = false;
+};
+
+struct side_state {
+    side_state(const core::config &cfg, bool starter) : peer(cfg, starter) {}
+
+    core::peer peer;
+    std::vector<std::pair<core::timer_id, core::time_ns>> timers;
+    std::vector<inbox_entry> inbox;
+    core::am_number handled_next = 0;
+    bool ended_message = false; // a fragment of the message at handled_next was skipped
+    core::group_id group = 0;
+    bool group_open = false;
+    bool dead_device[2]{};
+    std::uint8_t probe_wanted[2]{}; // epoch of the probe that runs
+    bool idle_wanted[2]{};
+    std::uint8_t lane_errors[2]{};  // own QP errors since the rail was last healthy
+    bool blamed[2]{};               // something on this side's rail justifies a DRAINING
+    bool ep_error = false;
+    bool ep_closed = false;
+    bool closing = false;
+    bool drained[2]{};              // by the administrator
+    bool killed = false;
+};
+
+class world {
+public:
+    world(const scenario &plan, coverage *seen);
+
+    // Every step that may come next, in a fixed order.
+    std::vector<event> enabled() const;
+    // Does an enabled step.
+    void apply(const event &e);
+    // The same if it is enabled; false if it is not.
+    bool try_apply(const event &e);
+    // The first broken promise, or empty.
+    const std::string &broken() const { return broken_; }
+
+    // No more faults; rails heal; runs every step fairly, clocks in order, until nothing is left to do.
+    // The promise that it then breaks (an op that hangs, a record kept, a rail not UP), or empty.
+    std::string settle();
+
+    std::pair<std::uint64_t, std::uint64_t> hash() const;
+    core::epoch_t highest_epoch() const;
+    bool all_done() const;
+
+private:
+    struct message {
+        std::uint8_t to;
+        core::control_msg msg;
+        core::am_number stamp = 0; // of the sender's AM sequence, for the mutant
+        std::string key;           // its bytes: equal messages in flight are one
+    };
+
+    // world_exec.cpp: the executor.
+    void run(unsigned side);
+    void perform(unsigned side, const core::action &a);
+    void act_on(unsigned side, const core::act::send &a);
+    void act_on(unsigned side, const core::act::create_lane &a);
+    void act_on(unsigned side, const core::act::connect_lane &a);
+    void act_on(unsigned side, const core::act::quiesce_lane &a);
+    void act_on(unsigned side, const core::act::drain_receives &a);
+    void act_on(unsigned side, const core::act::read_token &a);
+    void act_on(unsigned side, const core::act::purge_lane &a);
+    void act_on(unsigned side, const core::act::release_lane &a);
+    void act_on(unsigned side, const core::act::rail_changed &a);
+    void act_on(unsigned side, const core::act::fragment_done &a);
+    void act_on(unsigned side, const core::act::ep_error &a);
+    void act_on(unsigned side, const core::act::arm_timer &a);
+    void act_on(unsigned side, const core::act::disarm_timer &a);
+    void act_on(unsigned side, const core::act::post_nop &a);
+    void act_on(unsigned side, const core::act::check_stuck &a);
+    void act_on(unsigned side, const core::act::await_idle &a);
+    void act_on(unsigned side, const core::act::refresh_address &a);
+    void act_on(unsigned side, const core::act::run_probe &a);
+    void act_on(unsigned side, const core::act::ep_closed &a);
+    void act_on(unsigned, const core::act::lane_live &) {}
+    void act_on(unsigned, const core::act::gate_lane &) {}
+    void act_on(unsigned, const core::act::replay_ready &) {}
+    void act_on(unsigned, const core::act::incoming_ep &) {}
+    void act_on(unsigned, const core::act::peer_transfers_dead &) {}
+    void act_on(unsigned, const core::act::admin_done &) {}
+    void answer(std::function<void()> what) { answers_.push_back(std::move(what)); }
+    core::verdict verdict_of(const record &r, const core::landed_position &landed) const;
+    void created(unsigned side, link &l);
+    void post(unsigned side, link &l, std::uint8_t op);
+    void post_am(unsigned side, link &l, const core::am_tx::entry &e);
+    void complete(unsigned side, link &l, const record &r);
+    void enter(unsigned side, link &l, const packet &p);
+    void run_handlers(unsigned side);
+    void handle(unsigned side, const inbox_entry &m, bool ended);
+    void submit(std::uint8_t op);
+    void end_op(std::uint8_t op, ufx_status_t status);
+
+    // world_steps.cpp: the steps.
+    void add_enabled(std::vector<event> &out, unsigned side) const;
+    void add_link_steps(std::vector<event> &out, const link &l, unsigned side) const;
+    void add_faults(std::vector<event> &out) const;
+    void add_user_steps(std::vector<event> &out, unsigned side) const;
+    bool allowed(step kind) const;
+    void connect_all();
+    void do_message(const event &e);
+    void do_timer(const event &e);
+    void do_lane(const event &e);
+    void do_rail(const event &e);
+    void do_user(const event &e);
+    void lane_error(unsigned side, link &l, core::cause why);
+    void cover_message(unsigned side, const core::control_msg &msg);
+    std::optional<event> fair_step() const;
+    bool retry_possible(const link &l, unsigned side) const;
+    void blame(std::uint8_t rail);
+    void arrive(unsigned side, link &l);
+
+    // world_check.cpp: promises.
+    void fail(const std::string &what);
+    void wrote(unsigned op, unsigned byte);
+    void check_done(unsigned side, unsigned op, const core::act::fragment_done &a);
+    std::string unfinished() const;
+    bool locally_quiet(unsigned side, unsigned op) const;
+
+    link *find_link(std::uint8_t rail, core::epoch_t epoch, bool probe);
+    const link *find_link(std::uint8_t rail, core::epoch_t epoch, bool probe) const;
+    bool cut_towards(std::uint8_t rail, unsigned side) const { return cut_[rail][side]; }
+    core::lane_ref ref_of(const link &l) const { return {l.probe ? 0U : 1U, l.rail, l.epoch}; }
+    const core::ep *ep_of(unsigned side) const { return sides_[side].peer.find_ep(1); }
+    core::ep *ep_of(unsigned side) { return sides_[side].peer.find_ep(1); }
+    void drop_dead_links();
+
+    const scenario *plan_;
+    coverage *seen_;
+    core::time_ns now_ = 0;
+    std::vector<side_state> sides_;
+    std::vector<link> links_;
+    std::vector<message> net_;
+    std::vector<op_watch> ops_;
+    std::uint8_t faults_left_ = 0;
+    std::uint8_t messages_left_ = 0;
+    bool cut_[2][2]{}; // [rail][towards side]
+    bool settling_ = false;
+    std::uint32_t serial_ = 0;
+    std::string broken_;
+
+    // Scratch of run(), empty between steps.
+    core::action_list actions_;
+    std::vector<std::function<void()>> answers_;
+};
+
+} // namespace ufx::explore
+
+#endif

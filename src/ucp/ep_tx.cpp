@@ -70,6 +70,10 @@ void ep_tx::begin(request &r)
         return;
     }
     r.begun = true;
+    if (r.kind == op::GET && r.notify != 0 && r.state.fragments_left() == r.answers) {
+        send_get_notify(r); // nothing is to be fetched
+        return;
+    }
     request *notify = r.kind == op::PUT ? ep_.home().requests.find(r.notify) : nullptr;
     if (notify == nullptr) {
         return;
@@ -328,6 +332,7 @@ void ep_tx::on_fragment_done(const core::act::fragment_done &done)
         part_final(r, done.status, done.why, done.remote_final);
         return;
     }
+    wake(); // there is room in the window, and on a lane
     request *r = pool.find(done.handle);
     if (r == nullptr || r->completed) {
         return;

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Tests of the data path.
+TEST_UCP_DATA_SOURCES = %D%/data_pair.cpp %D%/data_pair.h %D%/data_basic.cpp %D%/data_failover.cpp \
+	%D%/data_fake.cpp %D%/data_model.cpp %D%/data_threads.cpp

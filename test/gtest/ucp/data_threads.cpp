@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Many threads submit to one MULTI worker while its lanes break: every accepted operation ends once.
+#include "data_pair.h"
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+using ufx::test::pair;
+using ufx::test::pair_options;
+
+namespace {
+
+constexpr unsigned submitters = 4;
+constexpr unsigned fault_rounds = 40;
+constexpr std::size_t size = 16 * 1024;
+
+// Written by the callbacks and the submitters; read by the main thread when all have stopped.
+struct tally {
+    std::atomic<std::uint64_t> attempted{0};
+    std::atomic<std::uint64_t> accepted{0};
+    std::atomic<std::uint64_t> refused{0};
+    std::atomic<std::uint64_t> completed{0};
+    std::atomic<std::uint64_t> failed{0};
+
+    static void on_done(void *arg, ufx_ucp_request_h, const ufx_ucp_completion_t *c) noexcept
+    {
+        auto &self = *static_cast<tally *>(arg);
+        self.completed.fetch_add(1, std::memory_order_relaxed);
+        self.failed.fetch_add(c->status == UFX_OK ? 0 : 1, std::memory_order_relaxed);
+    }
+};
+
+void submit(pair &p, tally &t, unsigned lane, const std::atomic<bool> &stop,
+            const std::vector<std::byte> &local)
+{
+    ufx_ucp_op_params_t params{};
+    params.field_mask = UFX_UCP_OP_PARAM_CB;
+    params.cb = &tally::on_done;
+    params.cb_arg = &t;
+    unsigned turn = 0;
+    while (!stop.load(std::memory_order_relaxed)) {
+        t.attempted.fetch_add(1, std::memory_order_relaxed);
+        const std::uint64_t to = p.a.peer_addr + lane * size;
+        const ufx_status_t status =
+            ++turn % 2 == 0
+                ? ufx_ucp_put(p.a.ep, local.data(), size, to, p.a.peer_key, &params, nullptr)
+                : ufx_ucp_am_send(p.a.ep, 5, nullptr, 0, local.data(), 256, &params, nullptr);
+        if (status == UFX_INPROGRESS) {
+            t.accepted.fetch_add(1, std::memory_order_relaxed);
+        } else {
+            t.refused.fetch_add(1, std::memory_order_relaxed);
+            std::this_thread::yield();
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("ucp: threads that submit while lanes break get every answer once",
+          "[data][threads][failover][tcp][M08][M13]")
+{
+    pair_options options;
+    options.threads = UFX_UCP_THREAD_MULTI;
+    options.config.push_back({"PENDING_MAX", "64"});
+    options.config.push_back({"RAIL_HOLDOFF", "20ms"});
+    pair p(options);
+    tally t;
+    std::atomic<bool> stop{false};
+    const std::vector<std::byte> local(size);
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < submitters; ++i) {
+        threads.emplace_back([&, i] { submit(p, t, i, stop, local); });
+    }
+    for (unsigned round = 0; round < fault_rounds; ++round) {
+        const char *rail = round % 2 == 0 ? "rail0" : "rail1";
+        (void)ufx_ucp_rail_set_link(p.a.worker, rail, 0);
+        for (unsigned i = 0; i < 50; ++i) {
+            p.progress();
+        }
+        (void)ufx_ucp_rail_set_link(p.a.worker, rail, 1);
+        for (unsigned i = 0; i < 50; ++i) {
+            p.progress();
+        }
+    }
+    stop.store(true, std::memory_order_relaxed);
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    REQUIRE(p.until([&] { return t.completed.load() >= t.accepted.load(); }));
+    for (unsigned i = 0; i < 100; ++i) {
+        p.progress();
+    }
+    CHECK(t.accepted.load() + t.refused.load() == t.attempted.load());
+    CHECK(t.completed.load() == t.accepted.load());
+    CHECK(t.failed.load() == 0);
+}

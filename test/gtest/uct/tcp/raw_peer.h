@@ -13,7 +13,7 @@
 
 #include <cerrno>
 
-namespace ufx::test {
+namespace ufx::test_tcp {
 
 namespace wire = ufx::uct::tcp::wire;
 
@@ -201,6 +201,6 @@ inline rx_token token_of_raw_peer(tcp_side &side)
     return out;
 }
 
-} // namespace ufx::test
+} // namespace ufx::test_tcp
 
 #endif

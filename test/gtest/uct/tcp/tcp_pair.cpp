@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ufx::test {
+namespace ufx::test_tcp {
 
 namespace {
 
@@ -248,4 +248,4 @@ std::string pattern(size_t size, unsigned seed)
     return out;
 }
 
-} // namespace ufx::test
+} // namespace ufx::test_tcp

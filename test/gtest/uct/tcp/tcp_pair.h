@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace ufx::test {
+namespace ufx::test_tcp {
 
 // Settings of one iface: pairs of name and value.
 using tcp_settings = std::vector<ufx_uct_config_entry_t>;
@@ -135,6 +135,6 @@ public:
 // `size` bytes that tell their place.
 std::string pattern(size_t size, unsigned seed = 1);
 
-} // namespace ufx::test
+} // namespace ufx::test_tcp
 
 #endif

@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-using namespace ufx::test;
+using namespace ufx::test_tcp;
 namespace tcp = ufx::uct::tcp;
 
 namespace {
@@ -158,7 +158,7 @@ TEST_CASE("tcp: connections work over IPv6", "[tcp]")
     if (std::none_of(devices->begin(), devices->end(), [](const tcp::device &one) {
             return one.name == "lo:::1" || (one.loopback && one.ip.family == AF_INET6);
         })) {
-        return skip("no IPv6 address on lo");
+        return ufx::test::skip("no IPv6 address on lo");
     }
     tcp_side a("lo:::1");
     tcp_side b("lo:::1");
@@ -183,11 +183,11 @@ TEST_CASE("tcp: link and address of a device are followed", "[tcp]")
 {
     own_network network;
     if (!network.add_rail()) {
-        return skip("no network namespace with a veth pair");
+        return ufx::test::skip("no network namespace with a veth pair");
     }
     auto watched = ufx::ucs::list_interfaces();
     if (!watched && watched.error() == UFX_ERR_UNSUPPORTED) {
-        return skip("built without libnl");
+        return ufx::test::skip("built without libnl");
     }
     tcp_side side("v0");
     tcp_side peer("v1");
@@ -226,7 +226,7 @@ TEST_CASE("tcp: sockets are bound to the device as well as to its address", "[tc
 {
     own_network network;
     if (!network.add_rail()) {
-        return skip("no network namespace with a veth pair");
+        return ufx::test::skip("no network namespace with a veth pair");
     }
     tcp::config with{};
     with.bind_device = true;
@@ -246,4 +246,23 @@ TEST_CASE("tcp: sockets are bound to the device as well as to its address", "[tc
         REQUIRE(getsockname(socket, reinterpret_cast<sockaddr *>(&own), &length) == 0);
         CHECK(own.sin_addr.s_addr == htonl(0x0a090001));
     }
+}
+
+TEST_CASE("tcp: a network without a way to the peer is told as such", "[tcp]")
+{
+    own_network network;
+    if (!network.run({"ip link set lo up"})) {
+        return ufx::test::skip("no network namespace");
+    }
+    tcp_side side("lo:127.0.0.1");
+    ufx_uct_ep_h ep = side.new_ep();
+    uint8_t far[20] = {4, 32, 0, 0, 10, 77, 0, 1};
+    uint8_t port[4] = {9, 0, 0, 0};
+    std::array<uint8_t, 16> peer;
+    peer.fill(0xff); // the larger one: this side connects
+    REQUIRE(ufx_uct_ep_connect_to_ep(ep, far, port, peer.data()) == UFX_OK);
+    CHECK(side.errors.empty());
+    until(side, [&] { return !side.errors.empty(); });
+    CHECK(side.errors[0].cause == UFX_UCT_CAUSE_UNREACHABLE);
+    CHECK(side.errors[0].status == UFX_ERR_NET_UNREACHABLE);
 }

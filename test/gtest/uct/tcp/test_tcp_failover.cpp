@@ -4,9 +4,11 @@
 
 #include "ucs/clock.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 
-using namespace ufx::test;
+using namespace ufx::test_tcp;
 
 namespace {
 
@@ -340,6 +342,22 @@ TEST_CASE("tcp: memory deregistered in the middle of a get still gives what it h
     pair.until([&] { return done.calls == 1; });
     CHECK(near == text);
     ufx_uct_md_rkey_release(pair.a.md, &memory.rkey);
+}
+
+TEST_CASE("tcp: a local buffer that cannot be read fails the ep with LOCAL_PROT", "[tcp]")
+{
+    tcp_pair pair;
+    void *none = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(none != MAP_FAILED);
+    ufx_uct_iov_t iov{none, 4096, nullptr}; // too long to be copied behind its header
+    counted done;
+    REQUIRE(ufx_uct_ep_am_zcopy(pair.ep_a, 1, nullptr, 0, &iov, 1, 0, &done) == UFX_INPROGRESS);
+    pair.until([&] { return !pair.a.errors.empty(); });
+    CHECK(pair.a.errors[0].cause == UFX_UCT_CAUSE_LOCAL_PROT);
+    CHECK(pair.a.errors[0].status == UFX_ERR_LOCAL_PROT);
+    CHECK(done.calls == 0);
+    CHECK(state_of(pair.ep_a) == UFX_UCT_EP_DEFERRED);
+    munmap(none, 4096);
 }
 
 TEST_CASE("tcp: without IN_PROGRESS outstanding ops complete with the error, once", "[tcp][M07]")

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-using namespace ufx::test;
+using namespace ufx::test_tcp;
 
 namespace {
 

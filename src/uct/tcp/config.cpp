@@ -52,7 +52,7 @@ constexpr ucs::config_option<config> rows[] = {
     ucs::option<&config::keepalive>("KEEPALIVE", "0",
                                     "Idle time before the first keepalive probe; 0: off.")
         .range(0s, 3600s),
-    ucs::option<&config::max_strangers>("MAX_STRANGERS", "64",
+    ucs::option<&config::max_strangers>("MAX_STRANGERS", "256",
                                         "Accepted sockets that have not yet said who they "
                                         "are; further ones are closed.")
         .range(1, 4096),

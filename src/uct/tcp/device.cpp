@@ -53,8 +53,9 @@ std::optional<device> device_of(const ifaddrs &entry)
         return std::nullopt;
     }
     device found;
-    found.interface = entry.ifa_name;
-    found.index = if_nametoindex(entry.ifa_name);
+    // An address may carry a label such as "eth0:1" in place of its interface's name.
+    found.interface = std::string(entry.ifa_name).substr(0, std::strcspn(entry.ifa_name, ":"));
+    found.index = if_nametoindex(found.interface.c_str());
     found.loopback = (entry.ifa_flags & IFF_LOOPBACK) != 0;
     found.ip = *ip;
     if (entry.ifa_netmask != nullptr) {

@@ -163,20 +163,16 @@ ufx_status_t mem_table::reregister(std::size_t domain)
     return worst;
 }
 
-std::vector<std::byte> mem_table::pack_for(const mem &memory, const device &dev) const
+bool mem_table::pack_for(const mem &memory, const device &dev, std::vector<std::byte> &packed) const
 {
     const memory_domain &md = context_.domains()[dev.md];
     const ufx_uct_mem_h handle = memory.registrations_[dev.md].handle;
-    std::vector<std::byte> packed;
-    const std::size_t size = md.attr().rkey_packed_size;
-    if (handle == nullptr || size == 0 || size > core::max_rkey_bytes) {
-        return packed;
+    const std::size_t size = md.attr().rkey_packed_size; // 0: that transport needs no key
+    if (handle == nullptr || size > core::max_rkey_bytes) {
+        return false;
     }
     packed.resize(size);
-    if (ufx_uct_md_mkey_pack(md.handle(), handle, packed.data()) != UFX_OK) {
-        packed.clear();
-    }
-    return packed;
+    return size == 0 || ufx_uct_md_mkey_pack(md.handle(), handle, packed.data()) == UFX_OK;
 }
 
 std::vector<std::byte> mem_table::pack(const mem &memory) const
@@ -185,8 +181,8 @@ std::vector<std::byte> mem_table::pack(const mem &memory) const
     std::vector<std::byte> bytes(rkey_fixed_size);
     std::uint8_t entries = 0;
     const auto add = [&](std::size_t index, const device &dev) {
-        const std::vector<std::byte> key = pack_for(memory, dev);
-        if (key.empty()) {
+        std::vector<std::byte> key;
+        if (!pack_for(memory, dev, key)) {
             return;
         }
         const std::size_t at = bytes.size();
@@ -227,10 +223,10 @@ void mem_table::on_rkey_req(peer &from, const core::rkey_req_msg &msg)
         const unsigned index = from.local_index(msg.rail);
         if (memory != nullptr && index < context_.devices().size()) {
             const device &dev = context_.devices()[index];
-            const std::vector<std::byte> key = pack_for(*memory, dev);
+            std::vector<std::byte> key;
             reply.generation = memory->registrations_[dev.md].generation;
             reply.found =
-                !key.empty() &&
+                pack_for(*memory, dev, key) &&
                 reply.rkey.assign({reinterpret_cast<const std::uint8_t *>(key.data()), key.size()});
         }
     }

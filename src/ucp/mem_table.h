@@ -87,7 +87,8 @@ public:
                       std::uint64_t rights, const std::function<void(std::byte *)> &f);
 
 private:
-    std::vector<std::byte> pack_for(const mem &memory, const device &dev) const;
+    // False: the memory cannot be reached by way of that device.
+    bool pack_for(const mem &memory, const device &dev, std::vector<std::byte> &packed) const;
     ufx_status_t register_all(mem &memory);
     ufx_status_t register_on(mem &memory, std::size_t domain);
     void deregister_all(mem &memory) noexcept;

@@ -1,66 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Failover at chosen packets: two rails of the scripted transport, one operation, one exact fault.
-#include "data_pair.h"
-
-#include "uct/fake/fake.h"
+#include "data_fake_pair.h"
 
 #include <deque>
 
-namespace fake = ufx::uct::fake;
+using ufx::test::fake_pair;
 using ufx::test::fill;
 using ufx::test::first_difference;
 using ufx::test::pair;
-using ufx::test::pair_options;
 using ufx::test::waiter;
 
 namespace {
 
-constexpr std::size_t mtu = 1024;
-
-// Two devices that live as long as the pair on them.
-struct devices {
-    devices()
-    {
-        fake::install();
-        fake::reset();
-        fake::device_options options;
-        options.mtu = mtu;
-        fake::add_device("fake0", options);
-        fake::add_device("fake1", options);
-    }
-    ~devices() { fake::reset(); }
-};
-
-class fake_pair : devices, public pair {
-public:
-    fake_pair() : pair(options({})) {}
-    fake_pair(const char *name, const char *value) : pair(options({{name, value}})) {}
-
-    fake::side &own(unsigned rail) { return *sides(rail).at(0); }
-    fake::side &peers(unsigned rail) { return *sides(rail).at(1); }
-    void rounds(unsigned count)
-    {
-        for (unsigned i = 0; i < count; ++i) {
-            progress();
-        }
-    }
-    // The lane of that rail breaks at the sender.
-    void break_lane(unsigned rail) { own(rail).fail_eps({}); }
-
-private:
-    static pair_options options(std::vector<ufx_ucp_config_entry_t> config)
-    {
-        pair_options o;
-        o.devices = "fake0,fake1";
-        o.config = std::move(config);
-        o.memory_size = 1 << 20;
-        return o;
-    }
-    static std::vector<fake::side *> sides(unsigned rail)
-    {
-        return fake::sides(rail == 0 ? "fake0" : "fake1");
-    }
-};
+constexpr std::size_t mtu = fake_pair::mtu;
 
 // What arrived, in order.
 struct inbox {

@@ -104,7 +104,9 @@ void pair::close(side &s)
     if (s.peer_key != nullptr) {
         ufx_ucp_rkey_destroy(s.peer_key);
     }
-    ufx_ucp_worker_destroy(s.worker);
+    if (s.worker != nullptr) {
+        ufx_ucp_worker_destroy(s.worker);
+    }
     (void)ufx_ucp_mem_unmap(s.context, s.mem);
     ufx_ucp_context_destroy(s.context);
 }
@@ -117,8 +119,11 @@ pair::~pair()
 
 void pair::progress()
 {
-    (void)ufx_ucp_worker_progress(a.worker);
-    (void)ufx_ucp_worker_progress(b.worker);
+    for (const side *s : {&a, &b}) {
+        if (s->worker != nullptr) {
+            (void)ufx_ucp_worker_progress(s->worker);
+        }
+    }
 }
 
 bool pair::until(const std::function<bool()> &what, std::chrono::seconds limit)

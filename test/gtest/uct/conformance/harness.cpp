@@ -274,7 +274,11 @@ void uct_pair::turn(int rounds)
 void uct_pair::flush()
 {
     counted done;
-    ufx_status_t status = ufx_uct_ep_flush(ep, UFX_UCT_FLUSH_REMOTE, &done);
+    ufx_status_t status = UFX_ERR_NO_RESOURCE;
+    REQUIRE(wait([&] {
+        status = ufx_uct_ep_flush(ep, UFX_UCT_FLUSH_REMOTE, &done);
+        return status != UFX_ERR_NO_RESOURCE;
+    }));
     if (status == UFX_INPROGRESS) {
         REQUIRE(wait([&] { return done.done(); }));
         status = done.result;

@@ -10,7 +10,7 @@ using namespace ufx::test;
 
 namespace {
 
-bool equal(const std::byte *a, const std::byte *b, size_t length)
+bool same_bytes(const std::byte *a, const std::byte *b, size_t length)
 {
     return std::memcmp(a, b, length) == 0;
 }
@@ -31,14 +31,14 @@ TEST_CASE("uct: put_short and put_bcopy are applied by a flush", "[conformance][
                 REQUIRE(ufx_uct_ep_put_short(pair.ep, data.bytes.data(), length, target.addr(),
                                              target.rkey) == UFX_OK);
                 pair.flush();
-                CHECK(equal(target.bytes, data.bytes.data(), length));
+                CHECK(same_bytes(target.bytes, data.bytes.data(), length));
                 CHECK(target.bytes[length] == std::byte{0});
             }
             pack_source source{data.bytes.data(), limits.max_bcopy};
             REQUIRE(ufx_uct_ep_put_bcopy(pair.ep, pack_source::pack, &source, target.addr(7),
                                          target.rkey) == static_cast<ssize_t>(limits.max_bcopy));
             pair.flush();
-            CHECK(equal(target.bytes + 7, data.bytes.data(), limits.max_bcopy));
+            CHECK(same_bytes(target.bytes + 7, data.bytes.data(), limits.max_bcopy));
             CHECK(ufx_uct_ep_put_short(pair.ep, data.bytes.data(), limits.max_short + 1,
                                        target.addr(), target.rkey) == UFX_ERR_INVALID_PARAM);
         });
@@ -62,7 +62,7 @@ TEST_CASE("uct: an OK of put_zcopy means applied at the target", "[conformance][
             CHECK(done.calls == 0);
             REQUIRE(pair.wait([&] { return done.done(); }));
             CHECK(done.result == UFX_OK);
-            CHECK(equal(target.bytes, data.bytes.data(), length));
+            CHECK(same_bytes(target.bytes, data.bytes.data(), length));
         }
         CHECK(outstanding(pair.ep) == 0);
     });
@@ -85,7 +85,7 @@ TEST_CASE("uct: get in every form brings the data before its completion", "[conf
                     UFX_INPROGRESS);
             REQUIRE(pair.wait([&] { return zcopy.done(); }));
             CHECK(zcopy.result == UFX_OK);
-            CHECK(equal(data.bytes.data(), target.bytes, size));
+            CHECK(same_bytes(data.bytes.data(), target.bytes, size));
 
             struct unpacked {
                 std::vector<std::byte> data;
@@ -106,7 +106,7 @@ TEST_CASE("uct: get in every form brings the data before its completion", "[conf
             REQUIRE(pair.wait([&] { return bcopy.done(); }));
             CHECK(got.calls_at_unpack == 0);
             REQUIRE(got.data.size() == length);
-            CHECK(equal(got.data.data(), target.bytes + 3, length));
+            CHECK(same_bytes(got.data.data(), target.bytes + 3, length));
 
             if (pair.has(UFX_UCT_CAP_GET_SHORT)) {
                 counted brief;
@@ -136,7 +136,7 @@ TEST_CASE("uct: several operations share one completion", "[conformance][put][M0
         pair.turn(20);
         CHECK(all.calls == 1);
         CHECK(all.result == UFX_OK);
-        CHECK(equal(target.bytes, data.bytes.data(), 4096));
+        CHECK(same_bytes(target.bytes, data.bytes.data(), 4096));
     });
 }
 

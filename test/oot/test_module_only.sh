@@ -1,0 +1,5 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the C11 program that loads nothing but the tcp module.
+set -eu
+exec ./libtool --mode=execute ./module_only "$(pwd)/.libs/libufx_uct_tcp_check.so" tcp lo

@@ -27,6 +27,7 @@ constexpr refusal_row refusals[] = {
     {"EP_GONE", "the peer has closed this endpoint"},
     {"RESOURCE", "the peer is out of memory or queues; it will be tried again"},
     {"INTERNAL", "the peer failed for a reason of its own; its log says which"},
+    {"BY_USER", "the program at the peer does not want this connection"},
 };
 static_assert(std::size(refusals) == static_cast<std::size_t>(refusal::COUNT));
 
@@ -57,6 +58,7 @@ bool is_final(refusal code)
     case refusal::EP_CLOSING:
     case refusal::EP_GONE:
     case refusal::LANE_COUNT_MISMATCH:
+    case refusal::BY_USER:
         return true;
     default:
         return false;

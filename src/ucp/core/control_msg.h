@@ -40,12 +40,13 @@ enum class refusal : std::uint8_t {
     EP_GONE = 12,
     RESOURCE = 13,
     INTERNAL = 14,
+    BY_USER = 15,
     COUNT
 };
 const char *name_of(refusal code);
 // One sentence for people.
 const char *text_of(refusal code);
-// MODE, VERSION, EP_CLOSING, EP_GONE, LANE_COUNT_MISMATCH end the ep; the others are retried.
+// MODE, VERSION, EP_CLOSING, EP_GONE, LANE_COUNT_MISMATCH, BY_USER end the ep; the others are retried.
 bool is_final(refusal code);
 
 enum class error_mode : std::uint8_t { NONE, PEER, FAILOVER };

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C entries of listeners and eps.
+#include "ucp/ep.h"
+#include "ucp/listener.h"
+#include "ucp/worker.h"
+#include "ucs/entry.h"
+
+using namespace ufx;
+using namespace ufx::ucp;
+
+ufx_status_t ufx_ucp_listener_create(ufx_ucp_worker_h handle,
+                                     const ufx_ucp_listener_params_t *params,
+                                     ufx_ucp_listener_h *out) noexcept
+{
+    if (handle == nullptr || params == nullptr || out == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&]() -> ufx_status_t {
+        worker &w = worker::of(handle);
+        const auto held = w.lock();
+        const auto made = listener::create(w, *params);
+        if (!made) {
+            return made.error();
+        }
+        *out = *made;
+        return UFX_OK;
+    });
+}
+
+void ufx_ucp_listener_destroy(ufx_ucp_listener_h handle) noexcept
+{
+    if (handle != nullptr) {
+        worker &w = listener::of(handle).home();
+        const auto held = w.lock();
+        const ucs::owner<listener> owned(&listener::of(handle));
+    }
+}
+
+ufx_status_t ufx_ucp_listener_query(ufx_ucp_listener_h handle, sockaddr_storage *address) noexcept
+{
+    if (handle == nullptr || address == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    *address = listener::of(handle).address();
+    return UFX_OK;
+}
+
+ufx_status_t ufx_ucp_listener_reject(ufx_ucp_listener_h handle,
+                                     ufx_ucp_conn_request_h request) noexcept
+{
+    if (handle == nullptr || request == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&] {
+        listener &l = listener::of(handle);
+        const auto held = l.home().lock();
+        const ufx_status_t status = l.reject(*static_cast<conn_request *>(request));
+        l.home().kick();
+        return status;
+    });
+}
+
+ufx_status_t ufx_ucp_ep_create(ufx_ucp_worker_h handle, const ufx_ucp_ep_params_t *params,
+                               ufx_ucp_ep_h *out) noexcept
+{
+    if (handle == nullptr || params == nullptr || out == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&]() -> ufx_status_t {
+        worker &w = worker::of(handle);
+        const auto held = w.lock();
+        const auto made = ep::create(w, *params);
+        if (!made) {
+            return made.error();
+        }
+        *out = *made;
+        w.kick();
+        return UFX_OK;
+    });
+}
+
+ufx_status_t ufx_ucp_ep_set_event_cb(ufx_ucp_ep_h handle, ufx_ucp_ep_event_cb_t cb,
+                                     void *arg) noexcept
+{
+    if (handle == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&] {
+        ep &e = ep::of(handle);
+        const auto held = e.home().lock();
+        e.set_event_cb(cb, arg);
+    });
+}
+
+ufx_status_t ufx_ucp_ep_query(ufx_ucp_ep_h handle, ufx_ucp_ep_attr_t *attr) noexcept
+{
+    if (handle == nullptr || attr == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&] {
+        const ep &e = ep::of(handle);
+        const auto held = e.home().lock();
+        e.query(*attr);
+    });
+}
+
+ufx_status_t ufx_ucp_ep_close(ufx_ucp_ep_h handle, ufx_ucp_close_mode_t mode,
+                              const ufx_ucp_op_params_t *params, ufx_ucp_request_h *request) noexcept
+{
+    if (handle == nullptr || (mode != UFX_UCP_CLOSE_FLUSH && mode != UFX_UCP_CLOSE_FORCE)) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&] {
+        ep &e = ep::of(handle);
+        worker &w = e.home();
+        const auto held = w.lock();
+        const ufx_status_t status = e.close(mode, params, request);
+        w.kick();
+        return status;
+    });
+}

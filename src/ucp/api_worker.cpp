@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C entries of contexts, workers, rails.
+#include "ucp/context.h"
+#include "ucp/core/control_msg.h"
+#include "ucp/dump.h"
+#include "ucp/ep.h"
+#include "ucp/peer.h"
+#include "ucp/wakeup.h"
+#include "ucp/worker.h"
+#include "ucs/entry.h"
+#include "ucs/log.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+using namespace ufx;
+using namespace ufx::ucp;
+
+namespace {
+
+// Locks the worker and runs `body` on it.
+template <class F>
+ufx_status_t on_worker(ufx_ucp_worker_h handle, F &&body) noexcept
+{
+    if (handle == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&] {
+        worker &w = worker::of(handle);
+        const auto held = w.lock();
+        return body(w);
+    });
+}
+
+// Gives a C caller memory that he frees by ufx_ucp_dump_release().
+ufx_status_t give_text(const std::string &from, char **to)
+{
+    auto *copy = static_cast<char *>(std::malloc(from.size() + 1));
+    if (copy == nullptr) {
+        return UFX_ERR_NO_MEMORY;
+    }
+    std::memcpy(copy, from.c_str(), from.size() + 1);
+    *to = copy;
+    return UFX_OK;
+}
+
+template <class F>
+ufx_status_t on_rail(ufx_ucp_worker_h handle, const char *name, F &&body) noexcept
+{
+    if (name == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return on_worker(handle, [&](worker &w) -> ufx_status_t {
+        rail *r = w.find_rail(name);
+        if (r == nullptr) {
+            return UFX_ERR_NO_ELEM;
+        }
+        const ufx_status_t status = body(w, *r);
+        w.kick();
+        return status;
+    });
+}
+
+ufx_status_t administer(ufx_ucp_worker_h handle, const char *name, core::admin_action what) noexcept
+{
+    return on_rail(handle, name, [&](worker &w, rail &r) {
+        for (const auto &p : w.peers()) {
+            p->admin(r.index(), what);
+        }
+        return UFX_OK;
+    });
+}
+
+} // namespace
+
+// ---- Contexts --------------------------------------------------------------------------------
+
+ufx_status_t ufx_ucp_context_create(const ufx_ucp_context_params_t *params,
+                                    ufx_ucp_context_h *context) noexcept
+{
+    if (context == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&]() -> ufx_status_t {
+        auto made = ucp::context::create(params);
+        if (!made) {
+            return made.error();
+        }
+        *context = made->release();
+        return UFX_OK;
+    });
+}
+
+void ufx_ucp_context_destroy(ufx_ucp_context_h handle) noexcept
+{
+    if (handle != nullptr) {
+        const ucs::owner<ucp::context> owned(&ucp::context::of(handle));
+    }
+}
+
+// ---- Workers ---------------------------------------------------------------------------------
+
+ufx_status_t ufx_ucp_worker_create(ufx_ucp_context_h context, const ufx_ucp_worker_params_t *params,
+                                   ufx_ucp_worker_h *handle) noexcept
+{
+    if (context == nullptr || handle == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&]() -> ufx_status_t {
+        auto made = worker::create(ucp::context::of(context), params);
+        if (!made) {
+            return made.error();
+        }
+        *handle = made->release();
+        return UFX_OK;
+    });
+}
+
+void ufx_ucp_worker_destroy(ufx_ucp_worker_h handle) noexcept
+{
+    if (handle == nullptr) {
+        return;
+    }
+    ucs::owner<worker> owned(&worker::of(handle));
+    if (owned->is_forked()) {
+        // Its sockets and epoll sets are shared with the parent, which goes on using them.
+        (void)owned.release();
+    }
+}
+
+unsigned ufx_ucp_worker_progress(ufx_ucp_worker_h handle) noexcept
+{
+    unsigned count = 0;
+    (void)on_worker(handle, [&](worker &w) {
+        count = w.progress();
+        return UFX_OK;
+    });
+    return count;
+}
+
+ufx_status_t ufx_ucp_worker_event_fd(ufx_ucp_worker_h handle, int *fd) noexcept
+{
+    if (fd == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return on_worker(handle, [&](worker &w) {
+        *fd = w.wake().event_fd();
+        return UFX_OK;
+    });
+}
+
+ufx_status_t ufx_ucp_worker_arm(ufx_ucp_worker_h handle) noexcept
+{
+    return on_worker(handle, [](worker &w) { return w.wake().arm(); });
+}
+
+ufx_status_t ufx_ucp_worker_wait(ufx_ucp_worker_h handle, int timeout_ms) noexcept
+{
+    if (handle == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&] { return worker::of(handle).wake().wait(timeout_ms); });
+}
+
+ufx_status_t ufx_ucp_worker_signal(ufx_ucp_worker_h handle) noexcept
+{
+    if (handle == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    worker::of(handle).wake().signal();
+    return UFX_OK;
+}
+
+ufx_status_t ufx_ucp_worker_get_address(ufx_ucp_worker_h handle, void **address,
+                                        size_t *length) noexcept
+{
+    if (address == nullptr || length == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return on_worker(handle, [&](worker &w) {
+        const std::vector<std::uint8_t> bytes = encode(w.make_address());
+        void *copy = std::malloc(bytes.size());
+        if (copy == nullptr) {
+            return UFX_ERR_NO_MEMORY;
+        }
+        std::memcpy(copy, bytes.data(), bytes.size());
+        *address = copy;
+        *length = bytes.size();
+        return UFX_OK;
+    });
+}
+
+void ufx_ucp_worker_release_address(ufx_ucp_worker_h, void *address) noexcept
+{
+    std::free(address);
+}
+
+uint64_t ufx_ucp_worker_uuid(ufx_ucp_worker_h handle) noexcept
+{
+    return handle != nullptr ? worker::of(handle).uuid() : 0;
+}
+
+// ---- Rails -----------------------------------------------------------------------------------
+
+ufx_status_t ufx_ucp_worker_query_rails(ufx_ucp_worker_h handle, ufx_ucp_rail_attr_t *rails,
+                                        size_t *count) noexcept
+{
+    if (count == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return on_worker(handle, [&](worker &w) {
+        const std::size_t there = w.rails().size();
+        const std::size_t room = std::exchange(*count, there);
+        if (rails == nullptr || room < there) {
+            return rails == nullptr ? UFX_OK : UFX_ERR_BUFFER_TOO_SMALL;
+        }
+        for (std::size_t i = 0; i < there; ++i) {
+            rails[i] = describe_rail(w, *w.rails()[i]);
+        }
+        return UFX_OK;
+    });
+}
+
+ufx_status_t ufx_ucp_worker_query_failover(ufx_ucp_worker_h handle,
+                                           ufx_ucp_failover_stats_t *stats) noexcept
+{
+    if (stats == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return on_worker(handle, [&](worker &w) {
+        *stats = w.stats.values();
+        return UFX_OK;
+    });
+}
+
+ufx_status_t ufx_ucp_rail_drain(ufx_ucp_worker_h handle, const char *name) noexcept
+{
+    return administer(handle, name, core::admin_action::DRAIN);
+}
+
+ufx_status_t ufx_ucp_rail_resume(ufx_ucp_worker_h handle, const char *name) noexcept
+{
+    return administer(handle, name, core::admin_action::RESUME);
+}
+
+ufx_status_t ufx_ucp_rail_set_link(ufx_ucp_worker_h handle, const char *name, int up) noexcept
+{
+    return on_rail(handle, name, [&](worker &, rail &r) { return r.set_link(up != 0); });
+}
+
+// ---- Dumps -----------------------------------------------------------------------------------
+
+ufx_status_t ufx_ucp_worker_dump(ufx_ucp_worker_h handle, ufx_ucp_dump_format_t format,
+                                 char **text) noexcept
+{
+    if (text == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return on_worker(handle,
+                     [&](worker &w) { return give_text(dump_worker(w, format), text); });
+}
+
+void ufx_ucp_dump_release(char *text) noexcept { std::free(text); }
+
+ufx_status_t ufx_ucp_system_dump(ufx_ucp_dump_format_t format, char **text) noexcept
+{
+    if (text == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ucs::guard([&] { return give_text(dump_system(format), text); });
+}
+
+ufx_status_t ufx_ucp_config_declare(void) noexcept
+{
+    return ucs::guard([] {
+        declare_config();
+        declare_component_config();
+    });
+}
+
+const char *ufx_ucp_refusal_name(ufx_ucp_refusal_t refusal) noexcept
+{
+    return core::name_of(static_cast<core::refusal>(refusal));
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A context: which components, memory domains and devices become rails.
+#include "ucp/context.h"
+
+#include "ucs/log.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace ufx::ucp {
+
+namespace {
+
+std::vector<std::string> split(const char *text)
+{
+    std::vector<std::string> parts;
+    std::string rest = text;
+    while (!rest.empty()) {
+        const std::size_t comma = rest.find(',');
+        const std::string part = rest.substr(0, comma);
+        if (!part.empty()) {
+            parts.push_back(part);
+        }
+        rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+    }
+    return parts;
+}
+
+std::string interface_of(const std::string &device) { return device.substr(0, device.find(':')); }
+
+// `wanted` names the resource itself, or another address of its interface.
+bool names(const std::string &wanted, const std::string &resource)
+{
+    return wanted == resource || wanted == interface_of(resource) ||
+           (wanted.find(':') != std::string::npos &&
+            interface_of(wanted) == interface_of(resource));
+}
+
+} // namespace
+
+std::vector<ufx_uct_resource_t> resources_of(ufx_uct_md_h md)
+{
+    std::size_t count = 0;
+    if (ucs::is_error(ufx_uct_md_query_resources(md, nullptr, &count)) && count == 0) {
+        return {};
+    }
+    std::vector<ufx_uct_resource_t> found(count);
+    if (ufx_uct_md_query_resources(md, found.data(), &count) != UFX_OK) {
+        return {};
+    }
+    found.resize(count);
+    return found;
+}
+
+std::vector<ufx_uct_md_resource_t> mds_of(const ufx_uct_component_t &component)
+{
+    std::size_t count = 0;
+    (void)ufx_uct_component_query_mds(&component, nullptr, &count);
+    std::vector<ufx_uct_md_resource_t> found(count);
+    if (count == 0 || ufx_uct_component_query_mds(&component, found.data(), &count) != UFX_OK) {
+        return {};
+    }
+    found.resize(count);
+    return found;
+}
+
+ucs::result<memory_domain> memory_domain::open(const ufx_uct_component_t &component,
+                                               const char *name,
+                                               std::span<const ufx_uct_config_entry_t> entries)
+{
+    memory_domain domain;
+    domain.component_ = &component;
+    ufx_uct_md_params_t params{};
+    params.field_mask = UFX_UCT_MD_PARAM_CONFIG;
+    params.config = entries.data();
+    params.config_count = entries.size();
+    ufx_status_t status = ufx_uct_md_open(&component, name, &params, &domain.handle_);
+    if (status == UFX_OK) {
+        status = ufx_uct_md_query(domain.handle_, &domain.attr_);
+    } else {
+        domain.handle_ = nullptr;
+    }
+    if (status != UFX_OK) {
+        return status;
+    }
+    return domain;
+}
+
+memory_domain::memory_domain(memory_domain &&other) noexcept
+    : component_(other.component_), handle_(std::exchange(other.handle_, nullptr)),
+      attr_(other.attr_)
+{
+}
+
+memory_domain::~memory_domain()
+{
+    if (handle_ != nullptr) {
+        ufx_uct_md_close(handle_);
+    }
+}
+
+bool context::wants(const ufx_uct_resource_t &resource, std::vector<std::string> &missing,
+                    bool all)
+{
+    const auto &tls = cfg_.tls;
+    if (std::find(tls.begin(), tls.end(), "all") == tls.end() &&
+        std::find(tls.begin(), tls.end(), resource.tl_name) == tls.end()) {
+        return false;
+    }
+    if (all) {
+        return resource.dev_type == UFX_UCT_DEVICE_NET &&
+               interface_of(resource.dev_name) != "lo";
+    }
+    return std::any_of(missing.begin(), missing.end(), [&](const std::string &wanted) {
+        return names(wanted, resource.dev_name);
+    });
+}
+
+// Takes the domain if one of its devices becomes a rail.
+void context::offer_domain(memory_domain domain, std::vector<std::string> &missing, bool all)
+{
+    const std::size_t index = domains_.size();
+    bool used = false;
+    for (const ufx_uct_resource_t &resource : resources_of(domain.handle())) {
+        if (resource.dev_type == UFX_UCT_DEVICE_SELF) {
+            if (!has_self_) {
+                self_ = {index, resource.tl_name, resource.dev_name, resource.dev_type};
+                has_self_ = used = true;
+            }
+            continue;
+        }
+        if (!wants(resource, missing, all)) {
+            continue;
+        }
+        used = true;
+        if (all) {
+            devices_.push_back({index, resource.tl_name, resource.dev_name, resource.dev_type});
+            continue;
+        }
+        for (const std::string &wanted : std::vector(missing)) {
+            if (names(wanted, resource.dev_name)) {
+                devices_.push_back({index, resource.tl_name, wanted, resource.dev_type});
+                std::erase(missing, wanted);
+            }
+        }
+    }
+    if (used) {
+        domains_.push_back(std::move(domain));
+    }
+}
+
+ufx_status_t context::open(std::span<const ufx_uct_component_t *const> components, bool all)
+{
+    std::vector<std::string> missing = all ? std::vector<std::string>{} : cfg_.net_devices;
+    std::string there;
+    for (const ufx_uct_component_t *component : components) {
+        for (const ufx_uct_md_resource_t &md : mds_of(*component)) {
+            ucs::result<memory_domain> domain =
+                memory_domain::open(*component, md.md_name, uct_entries_);
+            if (!domain) {
+                ufx_debug("context: %s is not used: %s", md.md_name,
+                          ufx_ucs_status_string(domain.error()));
+                continue;
+            }
+            for (const ufx_uct_resource_t &resource : resources_of(domain->handle())) {
+                there += std::string(there.empty() ? "" : ", ") + resource.dev_name;
+            }
+            offer_domain(std::move(*domain), missing, all);
+        }
+    }
+    if (!missing.empty()) {
+        ufx_error("there is no device %s; there are: %s", missing.front().c_str(), there.c_str());
+        return UFX_ERR_NO_DEVICE;
+    }
+    if (devices_.empty()) {
+        ufx_error("no network device can be a rail (loopback must be named in UFX_NET_DEVICES); "
+                  "there are: %s",
+                  there.c_str());
+        return UFX_ERR_NO_DEVICE;
+    }
+    if (!all) { // rail order is the order in which they were named
+        std::stable_sort(devices_.begin(), devices_.end(), [&](const device &a, const device &b) {
+            const auto at = [&](const device &d) {
+                return std::find(cfg_.net_devices.begin(), cfg_.net_devices.end(), d.name);
+            };
+            return at(a) < at(b);
+        });
+    }
+    if (devices_.size() > UFX_UCP_RAILS_MAX) {
+        ufx_warn("only the first %d of %zu devices are used", UFX_UCP_RAILS_MAX, devices_.size());
+        devices_.resize(UFX_UCP_RAILS_MAX);
+    }
+    return UFX_OK;
+}
+
+void context::keep_entries(std::span<const ufx_ucp_config_entry_t> entries)
+{
+    entry_texts_.reserve(entries.size() * 2);
+    for (const ufx_ucp_config_entry_t &entry : entries) {
+        if (entry.name != nullptr && entry.value != nullptr) {
+            const std::string &name = entry_texts_.emplace_back(entry.name);
+            const std::string &value = entry_texts_.emplace_back(entry.value);
+            uct_entries_.push_back({name.c_str(), value.c_str()});
+        }
+    }
+}
+
+ucs::result<ucs::owner<context>>
+context::create(const ufx_ucp_context_params_t *params,
+                std::span<const ufx_uct_component_t *const> extra)
+{
+    static const ufx_ucp_context_params_t defaults{};
+    const ufx_ucp_context_params_t &given = params != nullptr ? *params : defaults;
+    ucs::owner<context> made = ucs::make_owner<context>();
+    std::span<const ufx_ucp_config_entry_t> entries;
+    if ((given.field_mask & UFX_UCP_CONTEXT_PARAM_CONFIG) != 0) {
+        entries = {given.config, given.config_count};
+    }
+    made->cfg_ = load_config(entries);
+    made->keep_entries(entries);
+    if ((given.field_mask & UFX_UCP_CONTEXT_PARAM_NAME) != 0 && given.name != nullptr) {
+        made->name_ = given.name;
+    }
+    if ((given.field_mask & UFX_UCP_CONTEXT_PARAM_DEVICES) != 0 && given.devices != nullptr) {
+        made->cfg_.net_devices = split(given.devices);
+    }
+    const auto &wanted = made->cfg_.net_devices;
+    const bool all = wanted.empty() || (wanted.size() == 1 && wanted.front() == "all");
+
+    const ufx_uct_component_t **list = nullptr;
+    std::size_t count = 0;
+    ufx_status_t status = ufx_uct_query_components(&list, &count);
+    if (status != UFX_OK) {
+        return status;
+    }
+    std::vector<const ufx_uct_component_t *> components(list, list + count);
+    ufx_uct_release_component_list(list);
+    components.insert(components.end(), extra.begin(), extra.end());
+    (void)ufx_ucs_config_check_unknown();
+    status = made->open(components, all);
+    if (status != UFX_OK) {
+        return status;
+    }
+    return made;
+}
+
+} // namespace ufx::ucp

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A context: the configuration, the memory domains, and the devices that are its rails.
+#pragma once
+
+#include "ucp/config.h"
+#include "ucp/handles.h"
+#include "ucp/mem_table.h"
+#include "ucs/owner.h"
+#include "ucs/result.h"
+
+#include <ufx/uct.h>
+
+#include <string>
+#include <vector>
+
+namespace ufx::ucp {
+
+// One opened memory domain; the rails that were opened on it share registrations.
+class memory_domain {
+public:
+    static ucs::result<memory_domain> open(const ufx_uct_component_t &component, const char *name,
+                                           std::span<const ufx_uct_config_entry_t> entries);
+    memory_domain(memory_domain &&other) noexcept;
+    memory_domain &operator=(memory_domain &&) = delete;
+    ~memory_domain();
+
+    ufx_uct_md_h handle() const { return handle_; }
+    const ufx_uct_md_attr_t &attr() const { return attr_; }
+    const ufx_uct_component_t &component() const { return *component_; }
+
+private:
+    memory_domain() = default;
+
+    const ufx_uct_component_t *component_ = nullptr;
+    ufx_uct_md_h handle_ = nullptr;
+    ufx_uct_md_attr_t attr_{};
+};
+
+// A (transport, device) pair that each worker opens as a rail.
+struct device {
+    std::size_t md = 0; // index into context::domains()
+    std::string transport;
+    std::string name;
+    ufx_uct_device_type_t type = UFX_UCT_DEVICE_NET;
+};
+
+// Any thread, once it is made: domains and devices do not change; memory has its own lock.
+class context : public ufx_ucp_context {
+public:
+    // `extra`: components beside the registered ones (tests).
+    static ucs::result<ucs::owner<context>>
+    create(const ufx_ucp_context_params_t *params,
+           std::span<const ufx_uct_component_t *const> extra = {});
+    static context &of(ufx_ucp_context_h handle) { return *static_cast<context *>(handle); }
+
+    const config &cfg() const { return cfg_; }
+    const std::string &name() const { return name_; }
+    // Index = rail index of every worker, at most UFX_UCP_RAILS_MAX.
+    const std::vector<device> &devices() const { return devices_; }
+    const std::vector<memory_domain> &domains() const { return domains_; }
+    // The device of eps to the own worker, if the self transport is there.
+    const device *self_device() const { return has_self_ ? &self_ : nullptr; }
+    std::span<const ufx_uct_config_entry_t> uct_entries() const { return uct_entries_; }
+
+    mem_table memory;
+
+private:
+    friend struct ucs::owner_access;
+    context() : memory(*this) {}
+    ufx_status_t open(std::span<const ufx_uct_component_t *const> components, bool all);
+    void offer_domain(memory_domain domain, std::vector<std::string> &missing, bool all);
+    bool wants(const ufx_uct_resource_t &resource, std::vector<std::string> &missing, bool all);
+    void keep_entries(std::span<const ufx_ucp_config_entry_t> entries);
+
+    config cfg_;
+    std::string name_;
+    std::vector<memory_domain> domains_;
+    std::vector<device> devices_;
+    device self_;
+    bool has_self_ = false;
+    std::vector<std::string> entry_texts_;
+    std::vector<ufx_uct_config_entry_t> uct_entries_;
+};
+
+// What a component and a domain offer; empty if they cannot tell.
+[[nodiscard]] std::vector<ufx_uct_md_resource_t> mds_of(const ufx_uct_component_t &component);
+[[nodiscard]] std::vector<ufx_uct_resource_t> resources_of(ufx_uct_md_h md);
+
+} // namespace ufx::ucp

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The control path of a worker: listens on every rail's address, keeps a link to each peer.
+#pragma once
+
+#include "ucp/address.h"
+#include "ucp/control_conn.h"
+#include "ucp/control_link.h"
+#include "ucs/owner.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace ufx::ucp {
+
+class ep;
+class listener;
+class peer;
+class rail;
+class worker;
+
+// What a test does to messages on their way out: 0 copies = lost, 2 = doubled.
+struct control_filter {
+    std::function<int(std::uint64_t peer, const core::control_msg &msg)> copies;
+};
+
+class control_path {
+public:
+    explicit control_path(worker &w);
+    ~control_path();
+    control_path(const control_path &) = delete;
+    control_path &operator=(const control_path &) = delete;
+
+    worker &home() const { return worker_; }
+    // Opens one listening socket for each rail that has an IP address.
+    ufx_status_t listen();
+    // The address on which rail `index` listens; AF_UNSPEC: none.
+    sockaddr_storage address_of(unsigned rail) const;
+    // Another listening socket, for a user's listener.
+    ucs::result<int> add_listener(const sockaddr_storage &address, listener &owner);
+    void remove_listener(listener &owner);
+
+    // Links.
+    control_link &link_to(const worker_address &address, peer &p);
+    control_link *find_link(std::uint64_t uuid) const;
+    // An ep by sockaddr: it joins its peer when the other side has said HELLO.
+    void connect_sockaddr(ep &e, const sockaddr_storage &remote);
+    void forget_ep(ep &e);
+
+    // Sends to a peer by its link; from attempt 1 on over every open connection.
+    void send(peer &p, const core::control_msg &msg, unsigned attempt);
+    // A frame that came over a lane.
+    void on_lane_frame(const void *data, std::size_t length);
+    // A rail was cut, or mended, by ufx_ucp_rail_set_link().
+    void set_link(unsigned rail, bool up);
+
+    // Attempts, silence, what has ended; soon after something happened, else each tick.
+    void tick(core::time_ns now);
+    // Connections are being made, or have ended: tick soon.
+    bool busy() const;
+    std::size_t open_connections(std::uint64_t uuid) const;
+
+    // From connections.
+    void on_frame(control_conn &conn, std::span<const std::uint8_t> message);
+    void on_garbage(control_conn &conn);
+    void on_end(control_conn &conn);
+    control_conn *open_to(const sockaddr_storage &remote, int rail, control_link *link,
+                          std::size_t target, int &error);
+
+    control_filter filter;
+    static constexpr std::size_t max_strangers = 64;
+    static constexpr core::time_ns stranger_limit_ns = 5'000'000'000;
+
+private:
+    struct gate;
+    void accept_from(gate &g);
+    static void on_acceptable(void *arg, std::uint32_t events);
+    ufx_status_t open_gate(const sockaddr_storage &address, int rail, listener *owner);
+    void on_hello(control_conn &conn, const core::control_envelope &envelope,
+                  const core::hello_msg &hello);
+    void refuse_version(control_conn &conn, std::uint64_t from, bool answer);
+    void introduce(control_conn &conn, const worker_address &address, bool answer);
+    void join_waiting(control_conn &conn, peer &found);
+    void greet(control_conn &conn, std::uint64_t dst, bool reply);
+    void sweep();
+
+    worker &worker_;
+    std::vector<std::unique_ptr<gate>> gates_;
+    std::vector<std::unique_ptr<control_conn>> conns_;
+    std::vector<std::unique_ptr<control_link>> links_;
+    bool swept_ = true;
+};
+
+} // namespace ufx::ucp

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A peer worker: events, messages, timers, eps, rails.
+#include "ucp/peer.h"
+
+#include "ucp/control_path.h"
+#include "ucp/core/resend.h"
+#include "ucp/ep.h"
+#include "ucp/rail.h"
+#include "ucp/proto.h"
+#include "ucp/worker.h"
+#include "ucs/log.h"
+#include "ucs/trace_point.h"
+
+#include <algorithm>
+
+namespace ufx::ucp {
+
+// A message of ucp's own that is sent until it is answered.
+struct peer::resent {
+    resent(peer &p, core::control_msg m) : owner(p), msg(std::move(m)), timer(&on_due, this) {}
+    void send()
+    {
+        const unsigned attempt = schedule.attempts();
+        const core::time_ns delay = schedule.next();
+        owner.send(msg, attempt);
+        owner.home().timers().start(timer, owner.now() + delay);
+    }
+    static void on_due(void *arg, std::uint64_t) { static_cast<resent *>(arg)->send(); }
+
+    peer &owner;
+    core::control_msg msg;
+    core::resend schedule;
+    ucs::timer timer;
+};
+
+peer::peer(worker &w, const worker_address &address, unsigned slot)
+    : worker_(w), address_(address), slot_(slot), starter_(w.uuid() < address.uuid),
+      cfg_(core_config(w.cfg(), w.uuid() ^ address.uuid)), core_(cfg_, starter_),
+      wake_(&on_timer, this)
+{
+    if (address.uuid != w.uuid()) {
+        add_rails();
+    }
+}
+
+void peer::make_twins(peer &starter, peer &answerer, core::rail_id rail)
+{
+    starter.starter_ = true;
+    starter.core_ = core::peer(starter.cfg_, true);
+    answerer.core_ = core::peer(answerer.cfg_, false);
+    starter.twin_ = &answerer;
+    answerer.twin_ = &starter;
+    for (peer *p : {&starter, &answerer}) {
+        p->event([&](core::peer &m, core::time_ns now, core::action_list &out) {
+            m.add_rail(rail, now, out);
+        });
+    }
+}
+
+peer::~peer()
+{
+    probers_.clear();
+    for (const auto &l : lanes_) {
+        if (l->owner() != nullptr) {
+            l->owner()->remove_lane(*l);
+        }
+    }
+}
+
+core::time_ns peer::now() const { return worker_.now(); }
+
+failover_stats &peer::stats() { return worker_.stats; }
+
+void peer::add_rails()
+{
+    const worker_address own = worker_.make_address();
+    const std::vector<port_pair> pairs =
+        starter_ ? match_rails(own, address_) : match_rails(address_, own);
+    event([&](core::peer &m, core::time_ns now, core::action_list &out) {
+        for (const port_pair &pair : pairs) {
+            m.add_rail(rail_id_of(pair), now, out);
+        }
+    });
+    for (const auto &r : worker_.rails()) {
+        if (!r->port_active()) {
+            port_event(r->index(), false);
+        }
+    }
+}
+
+std::vector<control_link::target> peer::control_targets() const
+{
+    std::vector<control_link::target> targets;
+    for (const core::rail_id id : core_.rail_ids()) {
+        for (const rail_address &there : address_.rails) {
+            if (there.index == remote_index(id) && there.control.ss_family != AF_UNSPEC) {
+                targets.push_back({static_cast<int>(local_index(id)), there.control, false});
+            }
+        }
+    }
+    return targets;
+}
+
+unsigned peer::local_index(core::rail_id id) const { return starter_ ? id >> 8 : id & 0xff; }
+unsigned peer::remote_index(core::rail_id id) const { return starter_ ? id & 0xff : id >> 8; }
+
+rail *peer::local_port(core::rail_id id) const
+{
+    const unsigned index = local_index(id);
+    if (is_self()) {
+        return index == worker_.rails().size() ? worker_.self_rail() : nullptr;
+    }
+    return index < worker_.rails().size() ? worker_.rails()[index].get() : nullptr;
+}
+
+// ---- Messages --------------------------------------------------------------------------------
+
+void peer::heard()
+{
+    if (control_link *link = worker_.control().find_link(uuid())) {
+        link->heard(now());
+    }
+}
+
+void peer::trace_send(const core::control_msg &msg, unsigned attempt)
+{
+    if (std::holds_alternative<core::lane_req_msg>(msg)) {
+        ucs::trace_point("lane_req_sent");
+    } else if (std::holds_alternative<core::seal_msg>(msg) && attempt == 0) {
+        ucs::trace_point("seal_sent");
+    }
+}
+
+void peer::send(const core::control_msg &msg, unsigned attempt)
+{
+    ufx_trace("to %016lx: %s, attempt %u", uuid(), core::name_of(msg), attempt);
+    if (twin_ != nullptr) {
+        twin_->on_control(msg);
+        return;
+    }
+    worker_.control().send(*this, msg, attempt);
+    trace_send(msg, attempt);
+}
+
+void peer::send_until_answered(std::uint64_t key, core::control_msg msg)
+{
+    auto &slot = resents_[key];
+    slot = std::make_unique<resent>(*this, std::move(msg));
+    slot->send();
+}
+
+void peer::answered(std::uint64_t key) { resents_.erase(key); }
+
+void peer::on_control(const core::control_msg &msg)
+{
+    ufx_trace("from %016lx: %s", uuid(), core::name_of(msg));
+    if (std::holds_alternative<core::seal_msg>(msg)) {
+        ucs::trace_point("peer_seal_received");
+    }
+    if (is_dead()) {
+        return;
+    }
+    if (const auto *want_key = std::get_if<core::rkey_req_msg>(&msg)) {
+        worker_.ctx().memory.on_rkey_req(*this, *want_key);
+    } else if (const auto *key = std::get_if<core::rkey_rep_msg>(&msg)) {
+        on_rkey_rep(*this, *key);
+    } else if (const auto *revoke = std::get_if<core::revoke_msg>(&msg)) {
+        on_revoke(*this, *revoke);
+    } else if (const auto *revoked = std::get_if<core::revoke_ack_msg>(&msg)) {
+        on_revoke_ack(*this, *revoked);
+    }
+    event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+        m.control(msg, at, out);
+    });
+}
+
+// One open lane of each rail carries it; a frame that does not fit or finds no room is not lost, it is
+// resent.
+void peer::send_over_lanes(std::span<const std::uint8_t> frame)
+{
+    std::vector<core::rail_id> done;
+    for (const auto &l : lanes_) {
+        const core::rail_id id = l->ref().rail;
+        if (!l->is_open() || frame.size() > l->attr().am.max_bcopy ||
+            std::find(done.begin(), done.end(), id) != done.end()) {
+            continue;
+        }
+        const auto pack = [](void *to, void *arg) noexcept -> std::size_t {
+            const auto &from = *static_cast<std::span<const std::uint8_t> *>(arg);
+            std::copy(from.begin(), from.end(), static_cast<std::uint8_t *>(to));
+            return from.size();
+        };
+        if (ufx_uct_ep_am_bcopy(l->uct(), uct_am_control, pack, &frame, 0) >= 0) {
+            done.push_back(id);
+        }
+    }
+}
+
+// ---- Timers ----------------------------------------------------------------------------------
+
+void peer::on_timer(void *arg, std::uint64_t now_ns)
+{
+    auto &self = *static_cast<peer *>(arg);
+    while (const auto due = self.timers_.take_due(now_ns)) {
+        self.event([&](core::peer &m, core::time_ns now, core::action_list &out) {
+            m.timer(*due, now, out);
+        });
+    }
+    self.rearm();
+}
+
+void peer::rearm()
+{
+    if (const auto next = timers_.next()) {
+        worker_.timers().start(wake_, *next);
+    } else {
+        wake_.stop();
+    }
+}
+
+// ---- Eps -------------------------------------------------------------------------------------
+
+void peer::add_ep(ep &e, core::ep_id peer_ep, std::uint64_t connection)
+{
+    eps_.push_back(&e);
+    saw_connection(connection);
+    event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+        m.open_ep(e.id(), peer_ep, connection, e.mode(), at, out);
+    });
+}
+
+void peer::saw_connection(std::uint64_t connection)
+{
+    if ((connection & listener_connection) == 0) {
+        next_connection_ = std::max(next_connection_, connection + 1);
+    }
+}
+
+ep *peer::find_ep(core::ep_id own) const
+{
+    const auto at =
+        std::find_if(eps_.begin(), eps_.end(), [&](const ep *e) { return e->id() == own; });
+    return at != eps_.end() ? *at : nullptr;
+}
+
+void peer::close_ep(ep &e)
+{
+    event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+        m.close_ep(e.id(), at, out);
+    });
+}
+
+void peer::forget_ep(ep &e)
+{
+    probers_.erase(std::remove_if(probers_.begin(), probers_.end(),
+                                  [&](const auto &p) { return p->over().owner() == &e; }),
+                   probers_.end());
+    for (std::size_t i = lanes_.size(); i-- > 0;) {
+        if (lanes_[i]->owner() == &e) {
+            e.remove_lane(*lanes_[i]);
+            lanes_.erase(lanes_.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+    }
+    core_.forget_ep(e.id());
+    std::erase(eps_, &e);
+}
+
+void peer::declare_dead(const char *why)
+{
+    if (is_dead()) {
+        return;
+    }
+    death_ = why;
+    ufx_error("peer %016lx is dead: %s", uuid(), why);
+    resents_.clear();
+    event([](core::peer &m, core::time_ns at, core::action_list &out) { m.peer_dead(at, out); });
+}
+
+void peer::refuse_all(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text)
+{
+    for (ep *e : eps_) {
+        e->explain_error(status, code, text);
+    }
+}
+
+// ---- Rails -----------------------------------------------------------------------------------
+
+void peer::port_event(unsigned local, bool active)
+{
+    for (const auto &l : lanes_) {
+        if (active && local_index(l->ref().rail) == local) {
+            l->mark_port_up();
+        }
+    }
+    for_each_rail_of(local, [&](core::rail_id id) {
+        event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+            m.rail_port(id, active, at, out);
+        });
+    });
+}
+
+void peer::port_hard(unsigned local, core::cause why)
+{
+    for_each_rail_of(local, [&](core::rail_id id) {
+        event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+            m.rail_hard(id, why, at, out);
+        });
+    });
+}
+
+void peer::admin(unsigned local, core::admin_action what)
+{
+    for_each_rail_of(local, [&](core::rail_id id) {
+        event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+            m.admin(id, what, at, out);
+        });
+    });
+}
+
+void peer::lane_progress(core::rail_id id)
+{
+    const core::rail *r = core_.find_rail(id);
+    if (r != nullptr && r->state() == core::rail_state::SUSPECT) {
+        event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+            m.rail_progress(id, at, out);
+        });
+    }
+}
+
+lane *peer::find_lane(const core::lane_ref &ref) const
+{
+    for (const auto &l : lanes_) {
+        if (l->ref() == ref) {
+            return l.get();
+        }
+    }
+    return nullptr;
+}
+
+void peer::tick()
+{
+    for (const auto &p : probers_) {
+        p->progress();
+    }
+    const std::vector<core::rail_id> waiting = awaiting_idle_;
+    for (const core::rail_id id : waiting) {
+        const bool busy = std::any_of(lanes_.begin(), lanes_.end(), [&](const auto &l) {
+            return l->ref().rail == id && l->owner() != nullptr && l->has_outstanding();
+        });
+        if (!busy) {
+            std::erase(awaiting_idle_, id);
+            event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+                m.rail_idle(id, at, out);
+            });
+        }
+    }
+}
+
+void peer::count_purged(const core::purged_op &op)
+{
+    if (op.fragment.kind != core::op_kind::NOP) {
+        stats().frozen();
+    }
+}
+
+} // namespace ufx::ucp

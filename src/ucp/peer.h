@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A peer worker: feeds the failover core with events and carries out its actions.
+//
+// Events may come at any time (uct callbacks, control messages, timers, user calls); the core appends
+// actions to one list, which run() drains in order from the worker's progress, never inside a
+// callback of uct. Only gates (may ops be posted on a lane?) follow at once.
+#pragma once
+
+#include "ucp/address.h"
+#include "ucp/control_link.h"
+#include "ucp/core/peer.h"
+#include "ucp/core/timer.h"
+#include "ucp/failover_stats.h"
+#include "ucp/lane.h"
+#include "ucp/prober.h"
+#include "ucs/owner.h"
+#include "ucs/timer_wheel.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ufx::ucp {
+
+class ep;
+class rail;
+class worker;
+
+class peer {
+public:
+    peer(worker &w, const worker_address &address, unsigned slot);
+    // Both ends of the eps to the own worker.
+    static void make_twins(peer &starter, peer &answerer, core::rail_id rail);
+    ~peer();
+    peer(const peer &) = delete;
+    peer &operator=(const peer &) = delete;
+
+    worker &home() const { return worker_; }
+    std::uint64_t uuid() const { return address_.uuid; }
+    bool is_self() const { return twin_ != nullptr; }
+    const worker_address &address() const { return address_; }
+    // A small number, other than that of the worker's other peers.
+    unsigned slot() const { return slot_; }
+    const core::config &core_cfg() const { return cfg_; }
+    core::peer &machine() { return core_; }
+    const core::peer &machine() const { return core_; }
+    core::time_ns now() const;
+
+    // Where calls into core::ep put their actions; they run at the end of a progress.
+    core::action_list &actions() { return actions_; }
+    // An event of core::peer: event([](core::peer &m, core::time_ns now, core::action_list &out)).
+    template <class F>
+    void event(F &&feed)
+    {
+        const std::size_t from = actions_.size();
+        feed(core_, now(), actions_);
+        follow_gates(from);
+    }
+    // Carries out what is on the list; false if there was nothing.
+    bool run();
+    // Rails that wait to be idle, late sweeps.
+    void tick();
+
+    // A control message of that peer, by whatever way it came.
+    void on_control(const core::control_msg &msg);
+    // Sends one message; from attempt 1 on over every lane that is up too.
+    void send(const core::control_msg &msg, unsigned attempt = 0);
+    // Sends now and again, 20 ms to 1 s, until answered(key).
+    void send_until_answered(std::uint64_t key, core::control_msg msg);
+    void answered(std::uint64_t key);
+    void send_over_lanes(std::span<const std::uint8_t> frame);
+    std::vector<control_link::target> control_targets() const;
+    // A sign of life.
+    void heard();
+
+    // Eps.
+    void add_ep(ep &e, core::ep_id peer_ep, std::uint64_t connection);
+    ep *find_ep(core::ep_id own) const;
+    const std::vector<ep *> &eps() const { return eps_; }
+    void forget_ep(ep &e);
+    void close_ep(ep &e);
+    std::uint64_t next_connection() { return next_connection_++; }
+    void saw_connection(std::uint64_t connection);
+    bool is_dead() const { return core_.is_dead(); }
+    // Nothing needs this object any more.
+    bool is_over() const { return is_dead() && eps_.empty() && actions_.empty(); }
+    // EOF and refused everywhere, another uuid, or silence for UFX_PEER_TIMEOUT.
+    void declare_dead(const char *why);
+    const std::string &death() const { return death_; }
+    void refuse_all(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text);
+
+    // Rails (pairs of ports).
+    rail *local_port(core::rail_id id) const;
+    unsigned local_index(core::rail_id id) const;
+    unsigned remote_index(core::rail_id id) const;
+    template <class F>
+    void for_each_rail_of(unsigned local, F &&f)
+    {
+        const std::vector<core::rail_id> ids = core_.rail_ids();
+        for (const core::rail_id id : ids) {
+            if (local_index(id) == local) {
+                f(id);
+            }
+        }
+    }
+    void port_event(unsigned local, bool active);
+    void port_hard(unsigned local, core::cause why);
+    void admin(unsigned local, core::admin_action what);
+    // A lane on that rail showed progress.
+    void lane_progress(core::rail_id id);
+    lane *find_lane(const core::lane_ref &ref) const;
+
+    failover_stats &stats();
+    void count_purged(const core::purged_op &op);
+
+private:
+    struct resent;
+    void follow_gates(std::size_t from);
+    void add_rails();
+    void create_lane(const core::act::create_lane &a);
+    void lane_failed(const core::lane_ref &ref, core::cause why);
+    core::landed_position token_of(const core::lane_ref &ref) const;
+    void pair_or_accept(const core::act::incoming_ep &a, const core::lane_name &lane,
+                        std::uint64_t connection, core::error_mode mode);
+    void trace_send(const core::control_msg &msg, unsigned attempt);
+    // One overload for each action, in peer_actions.cpp.
+    void act(const core::act::send &a);
+    void act(const core::act::arm_timer &a);
+    void act(const core::act::disarm_timer &a);
+    void act(const core::act::create_lane &a);
+    void act(const core::act::connect_lane &a);
+    void act(const core::act::lane_live &a);
+    void act(const core::act::gate_lane &a);
+    void act(const core::act::quiesce_lane &a);
+    void act(const core::act::drain_receives &a);
+    void act(const core::act::read_token &a);
+    void act(const core::act::purge_lane &a);
+    void act(const core::act::release_lane &a);
+    void act(const core::act::post_nop &a);
+    void act(const core::act::check_stuck &a);
+    void act(const core::act::await_idle &a);
+    void act(const core::act::refresh_address &a);
+    void act(const core::act::run_probe &a);
+    void act(const core::act::rail_changed &a);
+    void act(const core::act::fragment_done &a);
+    void act(const core::act::replay_ready &a);
+    void act(const core::act::incoming_ep &a);
+    void act(const core::act::ep_error &a);
+    void act(const core::act::peer_transfers_dead &a);
+    void act(const core::act::ep_closed &a);
+    void act(const core::act::admin_done &a);
+    static void on_timer(void *arg, std::uint64_t now_ns);
+    void rearm();
+
+    worker &worker_;
+    worker_address address_;
+    unsigned slot_;
+    bool starter_;
+    core::config cfg_;
+    core::peer core_;
+    core::action_list actions_;
+    peer *twin_ = nullptr;
+    std::string death_;
+    std::uint64_t next_connection_ = 1;
+    std::vector<ep *> eps_;
+    std::vector<ucs::owner<lane>> lanes_;
+    std::vector<ucs::owner<prober>> probers_;
+    std::vector<core::rail_id> awaiting_idle_;
+    core::timer_set timers_;
+    ucs::timer wake_;
+    std::map<std::uint64_t, std::unique_ptr<resent>> resents_;
+};
+
+} // namespace ufx::ucp

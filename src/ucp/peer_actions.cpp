@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Carries out what the failover core asks for; decides nothing.
+#include "ucp/causes.h"
+#include "ucp/control_path.h"
+#include "ucp/ep.h"
+#include "ucp/listener.h"
+#include "ucp/peer.h"
+#include "ucp/rail.h"
+#include "ucp/worker.h"
+#include "ucs/log.h"
+#include "ucs/trace_point.h"
+
+#include <algorithm>
+
+namespace ufx::ucp {
+
+void peer::follow_gates(std::size_t from)
+{
+    for (std::size_t i = from; i < actions_.size(); ++i) {
+        if (const auto *gate = std::get_if<core::act::gate_lane>(&actions_[i])) {
+            if (lane *l = find_lane(gate->lane)) {
+                l->set_open(gate->open);
+            }
+        }
+    }
+}
+
+bool peer::run()
+{
+    for (const auto &p : probers_) {
+        p->progress();
+    }
+    if (actions_.empty()) {
+        return false;
+    }
+    for (std::size_t i = 0; i < actions_.size(); ++i) {
+        const core::action a = std::move(actions_[i]); // the list may grow, and move
+        std::visit([&](const auto &what) { act(what); }, a);
+    }
+    actions_.clear();
+    return true;
+}
+
+void peer::act(const core::act::send &a) { send(a.msg, a.attempt); }
+
+void peer::act(const core::act::arm_timer &a)
+{
+    timers_.arm(a.timer, a.at);
+    rearm();
+}
+
+void peer::act(const core::act::disarm_timer &a)
+{
+    timers_.disarm(a.timer);
+    rearm();
+}
+
+void peer::lane_failed(const core::lane_ref &ref, core::cause why)
+{
+    event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+        m.lane_failed(ref, why, at, out);
+    });
+}
+
+void peer::act(const core::act::create_lane &a) { create_lane(a); }
+
+void peer::create_lane(const core::act::create_lane &a)
+{
+    rail *port = local_port(a.lane.rail);
+    ep *owner = a.lane.ep != 0 ? find_ep(a.lane.ep) : nullptr;
+    if (port == nullptr || (owner == nullptr && a.lane.ep != 0)) {
+        lane_failed(a.lane, core::cause::OWN_QP_ERROR);
+        return;
+    }
+    auto made = lane::create(*this, owner, *port, a.lane);
+    ufx_status_t status = made.status();
+    if (made && !a.starter) {
+        status = (*made)->connect(a.address, a.tx);
+    }
+    if (status != UFX_OK) {
+        ufx_info("%s: cannot make a lane to %016lx: %s", port->name().c_str(), uuid(),
+                 ufx_ucs_status_string(status));
+        lane_failed(a.lane, status == UFX_ERR_NET_UNREACHABLE ? core::cause::NET_UNREACHABLE
+                                                              : core::cause::OWN_QP_ERROR);
+        return;
+    }
+    const core::lane_address address = (*made)->address();
+    const core::token tx = (*made)->tx_token();
+    if (owner != nullptr) {
+        owner->add_lane(**made);
+    }
+    lanes_.push_back(std::move(*made));
+    event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+        m.lane_created(a.lane, address, tx, at, out);
+    });
+}
+
+void peer::act(const core::act::connect_lane &a)
+{
+    lane *l = find_lane(a.lane);
+    if (l == nullptr) {
+        return;
+    }
+    const ufx_status_t status = l->connect(a.address, a.tx);
+    if (status != UFX_OK) {
+        ufx_info("%s: cannot connect a lane to %016lx: %s", l->port().name().c_str(), uuid(),
+                 ufx_ucs_status_string(status));
+        lane_failed(a.lane, core::cause::NET_UNREACHABLE);
+        return;
+    }
+    event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+        m.lane_connected(a.lane, at, out);
+    });
+}
+
+void peer::act(const core::act::lane_live &a)
+{
+    if (ep *e = find_ep(a.lane.ep)) {
+        e->lane_live(a.lane);
+    }
+}
+
+void peer::act(const core::act::gate_lane &a)
+{
+    ep *e = find_ep(a.lane.ep);
+    if (e != nullptr && a.open) {
+        e->tx.wake();
+    }
+}
+
+void peer::act(const core::act::quiesce_lane &a)
+{
+    lane *l = find_lane(a.lane);
+    if (l == nullptr) {
+        event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+            m.lane_quiet(a.lane, false, at, out);
+        });
+        return;
+    }
+    ucs::trace_point("sealing");
+    if (l->has_outstanding()) {
+        stats().sealing(l->beat.seen, now());
+    }
+    l->quiesce();
+}
+
+// By the contract of invalidate() every received message was handed to its handler by now.
+void peer::act(const core::act::drain_receives &a)
+{
+    event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+        m.receives_drained(a.lane, at, out);
+    });
+}
+
+core::landed_position peer::token_of(const core::lane_ref &ref) const
+{
+    const lane *l = find_lane(ref);
+    return l != nullptr ? l->read_token() : core::landed_position{};
+}
+
+void peer::act(const core::act::read_token &a)
+{
+    const core::landed_position landed = token_of(a.lane);
+    event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+        m.token_read(a.lane, landed, at, out);
+    });
+}
+
+void peer::act(const core::act::purge_lane &a)
+{
+    if (lane *l = find_lane(a.lane)) {
+        l->purge(a.landed);
+        return;
+    }
+    event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+        m.purged(a.lane, {}, at, out);
+    });
+}
+
+void peer::act(const core::act::release_lane &a)
+{
+    std::erase_if(probers_, [&](const auto &p) { return p->over().ref() == a.lane; });
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        if (lanes_[i]->ref() == a.lane) {
+            const ucs::owner<lane> gone = std::move(lanes_[i]);
+            lanes_.erase(lanes_.begin() + static_cast<std::ptrdiff_t>(i));
+            if (gone->owner() != nullptr) {
+                gone->owner()->remove_lane(*gone);
+            }
+            return;
+        }
+    }
+}
+
+void peer::act(const core::act::post_nop &a)
+{
+    if (lane *l = find_lane(a.lane)) {
+        l->post_nop();
+    }
+}
+
+void peer::act(const core::act::check_stuck &a)
+{
+    const lane *l = find_lane(a.lane);
+    if (l != nullptr && l->stuck_since_port_up()) {
+        lane_failed(a.lane, core::cause::STUCK_AFTER_FLAP);
+    }
+}
+
+void peer::act(const core::act::await_idle &a)
+{
+    std::erase(awaiting_idle_, a.rail);
+    awaiting_idle_.push_back(a.rail);
+}
+
+void peer::act(const core::act::refresh_address &) {}
+
+void peer::act(const core::act::run_probe &a)
+{
+    if (lane *l = find_lane({0, a.rail, a.epoch})) {
+        ucs::trace_point("probing");
+        probers_.push_back(ucs::make_owner<prober>(*l));
+    }
+}
+
+void peer::act(const core::act::rail_changed &a)
+{
+    rail *port = local_port(a.rail);
+    const unsigned index = local_index(a.rail);
+    const bool worse = a.to == core::rail_state::DRAINING;
+    if (port != nullptr) {
+        port->count.failures += worse ? 1 : 0;
+        port->count.recoveries += a.to == core::rail_state::UP &&
+                                          a.from == core::rail_state::PROBING
+                                      ? 1
+                                      : 0;
+    }
+    if (a.to == core::rail_state::SUSPECT) {
+        ucs::trace_point("suspect");
+    }
+    worker_.rail_event(*this, index, static_cast<ufx_ucp_rail_state_t>(a.from),
+                       static_cast<ufx_ucp_rail_state_t>(a.to), core::name_of(a.why));
+}
+
+void peer::act(const core::act::fragment_done &a)
+{
+    if (ep *e = find_ep(a.ep)) {
+        e->tx.on_fragment_done(a);
+    }
+}
+
+void peer::act(const core::act::replay_ready &a)
+{
+    if (ep *e = find_ep(a.ep)) {
+        e->tx.wake();
+    }
+}
+
+void peer::act(const core::act::incoming_ep &a)
+{
+    const auto *want = std::get_if<core::lane_want_msg>(&a.msg);
+    const auto *req = std::get_if<core::lane_req_msg>(&a.msg);
+    if (want != nullptr) {
+        pair_or_accept(a, want->lane, want->connection, want->mode);
+    } else if (req != nullptr) {
+        pair_or_accept(a, req->lane, req->connection, req->mode);
+    }
+}
+
+void peer::pair_or_accept(const core::act::incoming_ep &a, const core::lane_name &lane,
+                          std::uint64_t connection, core::error_mode mode)
+{
+    core::control_msg again = a.msg;
+    const auto feed = [&] {
+        event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+            m.control(again, at, out);
+        });
+    };
+    const auto known = std::find_if(eps_.begin(), eps_.end(), [&](const ep *e) {
+        return e->failover() != nullptr && e->failover()->peer_id() == lane.src_ep;
+    });
+    if (known != eps_.end()) { // made meanwhile
+        feed();
+        return;
+    }
+    // Both sides made an ep to each other at once: the connection number pairs them into one.
+    for (const ep *e : eps_) {
+        if (e->connection() == connection && e->failover() != nullptr &&
+            e->failover()->peer_id() == 0 && (connection & listener_connection) == 0) {
+            std::visit(
+                [&](auto &m) {
+                    if constexpr (requires { m.lane.dst_ep; }) {
+                        m.lane.dst_ep = e->id();
+                    }
+                },
+                again);
+            feed();
+            return;
+        }
+    }
+    if ((connection & listener_connection) != 0) {
+        const core::refusal code = offer_to_listener(*this, a.msg, lane.src_ep, connection, mode);
+        if (code != core::refusal::NONE) {
+            core_.refuse_ep(a.msg, code, actions_);
+        }
+        return;
+    }
+    worker_.accept_ep(*this, lane.src_ep, connection, mode);
+    feed();
+}
+
+void peer::act(const core::act::ep_error &a)
+{
+    if (ep *e = find_ep(a.ep)) {
+        e->on_error(a.status, a.why, a.code);
+    }
+}
+
+void peer::act(const core::act::peer_transfers_dead &a)
+{
+    if (ep *e = find_ep(a.ep)) {
+        e->on_transfers_dead();
+    }
+}
+
+void peer::act(const core::act::ep_closed &a)
+{
+    if (ep *e = find_ep(a.ep)) {
+        e->on_closed();
+    }
+}
+
+void peer::act(const core::act::admin_done &a)
+{
+    ufx_info("%s: %s towards %016lx is finished",
+             local_port(a.rail) != nullptr ? local_port(a.rail)->name().c_str() : "rail",
+             a.action == core::admin_action::DRAIN ? "drain" : "resume", uuid());
+}
+
+} // namespace ufx::ucp

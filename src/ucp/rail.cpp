@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A local port of rails: iface, events, stalls, probe region.
+#include "ucp/rail.h"
+
+#include "ucp/causes.h"
+#include "ucp/context.h"
+#include "ucp/control_path.h"
+#include "ucp/am_wire.h"
+#include "ucp/ep_rx.h"
+#include "ucp/lane.h"
+#include "ucp/peer.h"
+#include "ucp/worker.h"
+#include "ucs/log.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ufx::ucp {
+
+namespace {
+
+ufx_status_t on_control_am(void *arg, void *data, std::size_t length, unsigned) noexcept
+{
+    static_cast<rail *>(arg)->home().control().on_lane_frame(data, length);
+    return UFX_OK;
+}
+
+ufx_status_t on_data_am(void *arg, void *data, std::size_t length, unsigned flags) noexcept
+{
+    return ep_rx::on_am(*static_cast<rail *>(arg), data, length, flags);
+}
+
+} // namespace
+
+rail::rail(worker &w, const device &dev, unsigned index)
+    : worker_(w), index_(index), name_(dev.name), transport_(dev.transport), md_(dev.md)
+{
+}
+
+ucs::result<ucs::owner<rail>> rail::create(worker &w, const device &dev, unsigned index)
+{
+    ucs::owner<rail> made = ucs::make_owner<rail>(w, dev, index);
+    const ufx_status_t status = made->open();
+    if (status != UFX_OK) {
+        ufx_error("cannot open %s on %s: %s", dev.transport.c_str(), dev.name.c_str(),
+                  ufx_ucs_status_string(status));
+        return status;
+    }
+    return made;
+}
+
+ufx_status_t rail::open()
+{
+    md_handle_ = worker_.ctx().domains()[md_].handle();
+    ufx_uct_iface_params_t params{};
+    params.field_mask = UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME |
+                        UFX_UCT_IFACE_PARAM_WORKER | UFX_UCT_IFACE_PARAM_ERR_HANDLER |
+                        UFX_UCT_IFACE_PARAM_EVENT_CB | UFX_UCT_IFACE_PARAM_CONFIG;
+    params.tl_name = transport_.c_str();
+    params.dev_name = name_.c_str();
+    params.worker = worker_.uct();
+    params.err_handler = &on_ep_error;
+    params.err_handler_arg = this;
+    params.event_cb = &on_event;
+    params.event_cb_arg = this;
+    params.config = worker_.ctx().uct_entries().data();
+    params.config_count = worker_.ctx().uct_entries().size();
+    ufx_status_t status = ufx_uct_iface_open(md_handle_, &params, &iface_);
+    if (status != UFX_OK) {
+        iface_ = nullptr;
+        return status;
+    }
+    status = ufx_uct_iface_query(iface_, &attr_);
+    if (status != UFX_OK) {
+        return status;
+    }
+    port_active_ = attr_.port_active != 0;
+    status = ufx_uct_iface_set_am_handler(iface_, uct_am_control, &on_control_am, this);
+    if (status == UFX_OK) {
+        status = ufx_uct_iface_set_am_handler(iface_, uct_am_data, &on_data_am, this);
+    }
+    return status != UFX_OK ? status : open_probe_region();
+}
+
+ufx_status_t rail::open_probe_region()
+{
+    if ((worker_.ctx().domains()[md_].attr().flags & UFX_UCT_MD_FLAG_REG) == 0) {
+        return UFX_OK;
+    }
+    ufx_uct_mem_params_t params{};
+    params.field_mask = UFX_UCT_MEM_PARAM_ADDRESS | UFX_UCT_MEM_PARAM_LENGTH;
+    params.address = probe_.data();
+    params.length = probe_.size();
+    const ufx_status_t status = ufx_uct_md_mem_reg(md_handle_, &params, &probe_memh_);
+    has_probe_ = status == UFX_OK;
+    return status;
+}
+
+rail::~rail()
+{
+    if (has_probe_) {
+        (void)ufx_uct_md_mem_dereg(md_handle_, probe_memh_);
+    }
+    if (iface_ != nullptr) {
+        ufx_uct_iface_close(iface_);
+    }
+}
+
+std::size_t rail::probe_key_size() const
+{
+    return has_probe_ ? worker_.ctx().domains()[md_].attr().rkey_packed_size : 0;
+}
+
+ufx_status_t rail::pack_probe_key(void *to) const
+{
+    return ufx_uct_md_mkey_pack(md_handle_, probe_memh_, to);
+}
+
+rail_address rail::read_address() const
+{
+    rail_address a;
+    a.index = static_cast<std::uint8_t>(index_);
+    a.transport = transport_;
+    a.device_addr.resize(attr_.device_addr_len);
+    a.iface_addr.resize(attr_.iface_addr_len);
+    a.mbytes_per_s = static_cast<std::uint32_t>(std::min(attr_.bandwidth / 1e6, 4e9));
+    (void)ufx_uct_iface_get_device_address(iface_, a.device_addr.data());
+    (void)ufx_uct_iface_get_address(iface_, a.iface_addr.data());
+    return a;
+}
+
+void rail::remove_lane(lane &l) { std::erase(lanes_, &l); }
+
+bool rail::has_outstanding() const
+{
+    return std::any_of(lanes_.begin(), lanes_.end(), [](const lane *l) {
+        return l->beat.had_work || l->outstanding != 0;
+    });
+}
+
+ufx_status_t rail::set_link(bool up)
+{
+    const ufx_status_t status = ufx_uct_iface_set_link(iface_, up ? 1 : 0);
+    if (status != UFX_OK) {
+        return status;
+    }
+    injected_down_ = !up;
+    worker_.control().set_link(index_, up);
+    return UFX_OK;
+}
+
+// ---- Signs -----------------------------------------------------------------------------------
+
+ufx_status_t rail::on_ep_error(void *, ufx_uct_ep_h ep, const ufx_uct_error_t *error) noexcept
+{
+    ufx_uct_ep_attr_t attr{};
+    attr.field_mask = UFX_UCT_EP_ATTR_USER_DATA;
+    if (ufx_uct_ep_query(ep, &attr) == UFX_OK && attr.user_data != nullptr) {
+        static_cast<lane *>(attr.user_data)->failed(*error);
+    }
+    return UFX_INPROGRESS;
+}
+
+void rail::on_event(void *arg, ufx_uct_iface_h, const ufx_uct_iface_event_t *event) noexcept
+{
+    auto &self = *static_cast<rail *>(arg);
+    switch (event->type) {
+    case UFX_UCT_IFACE_PORT_DOWN:
+        self.port_changed(false, event->text);
+        break;
+    case UFX_UCT_IFACE_PORT_UP:
+        self.port_changed(true, event->text);
+        break;
+    case UFX_UCT_IFACE_ADDR_CHANGED:
+        ufx_info("%s: address changed: %s", self.name_.c_str(),
+                 event->text != nullptr ? event->text : "");
+        self.tell_peers([&](peer &p) { p.port_hard(self.index_, core::cause::ADDRESS_GONE); });
+        self.query_port();
+        break;
+    case UFX_UCT_IFACE_DEVICE_FATAL:
+        self.tell_peers([&](peer &p) { p.port_hard(self.index_, core::cause::DEVICE_FATAL); });
+        break;
+    }
+}
+
+template <class F>
+void rail::tell_peers(F &&tell)
+{
+    for (const auto &p : worker_.peers()) {
+        if (!p->is_dead()) {
+            tell(*p);
+        }
+    }
+}
+
+void rail::port_changed(bool active, const char *text)
+{
+    if (active != port_active_) {
+        ufx_info("%s: port %s%s%s", name_.c_str(), active ? "up" : "down",
+                 text != nullptr ? ": " : "", text != nullptr ? text : "");
+    }
+    port_active_ = active;
+    tell_peers([&](peer &p) { p.port_event(index_, active); });
+}
+
+void rail::query_port()
+{
+    ufx_uct_iface_attr_t fresh{};
+    if (ufx_uct_iface_query(iface_, &fresh) != UFX_OK) {
+        return;
+    }
+    attr_.bandwidth = fresh.bandwidth;
+    attr_.port_active = fresh.port_active;
+    port_changed(fresh.port_active != 0, nullptr);
+}
+
+void rail::poll(core::time_ns now, core::time_ns active)
+{
+    if (now >= next_port_poll_) {
+        next_port_poll_ = now + static_cast<core::time_ns>(worker_.cfg().port_poll.count());
+        query_port();
+    }
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        check_stall(*lanes_[i], now, active);
+    }
+}
+
+// Active time that may pass without a sign of life.
+core::time_ns rail::stall_limit(const lane &l, const ufx_uct_ep_attr_t &now) const
+{
+    const double rate = l.beat.bytes_per_ns > 0 ? l.beat.bytes_per_ns : attr_.bandwidth / 1e9;
+    const double ahead = rate > 0 ? 4.0 * static_cast<double>(now.outstanding_bytes) / rate : 0;
+    return std::max({static_cast<core::time_ns>(worker_.cfg().stall_min.count()),
+                     4 * now.srtt_ns, static_cast<core::time_ns>(std::min(ahead, 60e9))});
+}
+
+void rail::check_stall(lane &l, core::time_ns now, core::time_ns active)
+{
+    if (l.uct() == nullptr || l.owner() == nullptr) {
+        return;
+    }
+    ufx_uct_ep_attr_t attr{};
+    attr.field_mask = UFX_UCT_EP_ATTR_STATE | UFX_UCT_EP_ATTR_OUTSTANDING |
+                      UFX_UCT_EP_ATTR_PROGRESS;
+    if (ufx_uct_ep_query(l.uct(), &attr) != UFX_OK || attr.state != UFX_UCT_EP_LIVE) {
+        return;
+    }
+    lane::pulse &beat = l.beat;
+    const bool moved = attr.completed_ops != beat.completed || attr.acked_bytes != beat.acked;
+    if (moved) {
+        const core::time_ns took = active - beat.since;
+        if (beat.had_work && took > 0 && attr.acked_bytes > beat.acked) {
+            const double rate = static_cast<double>(attr.acked_bytes - beat.acked) /
+                                static_cast<double>(took);
+            beat.bytes_per_ns =
+                beat.bytes_per_ns > 0 ? (7 * beat.bytes_per_ns + rate) / 8 : rate;
+        }
+        beat.completed = attr.completed_ops;
+        beat.acked = attr.acked_bytes;
+        l.remote().heard();
+    }
+    const bool excused = attr.outstanding_ops == 0 || attr.network_unacked == 0;
+    if (moved || excused || !beat.had_work) {
+        beat.since = active;
+        beat.seen = now;
+    }
+    beat.had_work = attr.outstanding_ops != 0;
+    if (moved || excused) {
+        beat.stalled = false;
+        if (moved) {
+            l.remote().lane_progress(l.ref().rail);
+        }
+        return;
+    }
+    if (!beat.stalled && active - beat.since > stall_limit(l, attr)) {
+        beat.stalled = true;
+        l.remote().event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+            m.rail_soft(l.ref().rail, core::sign::STALL, core::cause::STALL, at, out);
+        });
+    }
+}
+
+} // namespace ufx::ucp

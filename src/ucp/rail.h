@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A local port of rails: one uct iface of a worker, its events, its signs of trouble, its counters.
+//
+// What a sign means for a rail (local port, remote port) is the core's business; here it is only
+// found: events of the iface, a port query at least once a second (an event may be lost), and
+// stalls: outstanding work of a lane without a sign of life for max(50 ms, 4 x srtt, 4 x bytes ahead
+// / measured bandwidth), counted while progress is called, and only while the network owes an ack.
+#pragma once
+
+#include "ucp/address.h"
+#include "ucp/core/types.h"
+#include "ucp/handles.h"
+#include "ucs/mapping.h"
+#include "ucs/owner.h"
+#include "ucs/result.h"
+
+#include <ufx/uct.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace ufx::ucp {
+
+class lane;
+class worker;
+struct device;
+
+class rail {
+public:
+    // Bytes of the region that peers probe, and of one peer's part of it.
+    static constexpr std::size_t probe_bytes = 4096;
+    static constexpr std::size_t probe_slot_bytes = 64;
+
+    static ucs::result<ucs::owner<rail>> create(worker &w, const device &dev, unsigned index);
+    ~rail();
+    rail(const rail &) = delete;
+    rail &operator=(const rail &) = delete;
+
+    worker &home() const { return worker_; }
+    unsigned index() const { return index_; }
+    const std::string &name() const { return name_; }
+    const std::string &transport() const { return transport_; }
+    ufx_uct_md_h md() const { return md_handle_; }
+    ufx_uct_iface_h iface() const { return iface_; }
+    const ufx_uct_iface_attr_t &attr() const { return attr_; }
+    bool port_active() const { return port_active_; }
+    bool link_injected_down() const { return injected_down_; }
+
+    // The uct addresses as they are now; read again before they are published.
+    rail_address read_address() const;
+    // Registered memory that peers probe, each in a slot of its own.
+    std::uint8_t *probe_slot(unsigned peer)
+    {
+        return probe_.data() + peer % (probe_bytes / probe_slot_bytes) * probe_slot_bytes;
+    }
+    // Registered memory for own probes of that peer.
+    std::uint8_t *probe_scratch(unsigned peer) { return probe_slot(peer) + probe_bytes; }
+    ufx_uct_mem_h probe_memh() const { return probe_memh_; }
+    std::size_t probe_key_size() const;
+    ufx_status_t pack_probe_key(void *to) const;
+    // Index into context::domains(), and share of striped traffic.
+    std::size_t domain() const { return md_; }
+    double weight() const { return attr_.bandwidth; }
+
+    void add_lane(lane &l) { lanes_.push_back(&l); }
+    void remove_lane(lane &l);
+    const std::vector<lane *> &lanes() const { return lanes_; }
+    bool has_outstanding() const;
+
+    // Looks for stalls and for a port that changed without an event.
+    void poll(core::time_ns now, core::time_ns active);
+    ufx_status_t set_link(bool up);
+
+    // Counters of the data path; ep_tx and ep_rx write them.
+    struct counters {
+        std::uint64_t tx_bytes = 0;
+        std::uint64_t rx_bytes = 0;
+        std::uint64_t posted = 0;
+        std::uint64_t completed = 0;
+        std::uint64_t failures = 0;
+        std::uint64_t recoveries = 0;
+    };
+    counters count;
+
+private:
+    friend struct ucs::owner_access;
+    rail(worker &w, const device &dev, unsigned index);
+    ufx_status_t open();
+    ufx_status_t open_probe_region();
+    void check_stall(lane &l, core::time_ns now, core::time_ns active);
+    core::time_ns stall_limit(const lane &l, const ufx_uct_ep_attr_t &now) const;
+    void port_changed(bool active, const char *text);
+    void query_port();
+    template <class F>
+    void tell_peers(F &&tell);
+    static ufx_status_t on_ep_error(void *arg, ufx_uct_ep_h ep,
+                                    const ufx_uct_error_t *error) UFX_NOEXCEPT;
+    static void on_event(void *arg, ufx_uct_iface_h iface,
+                         const ufx_uct_iface_event_t *event) UFX_NOEXCEPT;
+
+    worker &worker_;
+    unsigned index_;
+    std::string name_;
+    std::string transport_;
+    std::size_t md_ = 0;
+    ufx_uct_md_h md_handle_ = nullptr;
+    ufx_uct_iface_h iface_ = nullptr;
+    ufx_uct_iface_attr_t attr_{};
+    bool port_active_ = true;
+    bool injected_down_ = false;
+    core::time_ns next_port_poll_ = 0;
+    std::vector<lane *> lanes_;
+    alignas(64) std::array<std::uint8_t, 2 * probe_bytes> probe_{};
+    ufx_uct_mem_h probe_memh_ = nullptr;
+    bool has_probe_ = false;
+};
+
+} // namespace ufx::ucp

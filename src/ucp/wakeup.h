@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Waiting for a worker: its event loop as one descriptor, with a timer and a signal in it.
+#pragma once
+
+#include "ucs/fd.h"
+#include "ucs/result.h"
+
+#include <ufx/status.h>
+
+#include <atomic>
+
+namespace ufx::ucp {
+
+class worker;
+
+class wakeup {
+public:
+    explicit wakeup(worker &w) : worker_(w) {}
+    ~wakeup();
+    wakeup(const wakeup &) = delete;
+    wakeup &operator=(const wakeup &) = delete;
+
+    ufx_status_t open();
+    int event_fd() const;
+    // BUSY: progress first.
+    ufx_status_t arm();
+    // Waits without the worker's lock.
+    ufx_status_t wait(int timeout_ms);
+    // Any thread.
+    void signal();
+    // Any thread: only if somebody waits.
+    void kick();
+
+private:
+    static void on_uct(void *arg, std::uint32_t events);
+    static void on_timer(void *arg, std::uint32_t events);
+    static void on_signal(void *arg, std::uint32_t events);
+
+    worker &worker_;
+    int uct_fd_ = -1;
+    ucs::fd timer_;
+    ucs::fd signal_;
+    // Set by arm(), taken by kick(): whoever takes it writes the eventfd. acq_rel with itself.
+    std::atomic<bool> armed_{false};
+};
+
+} // namespace ufx::ucp

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A worker: opening, progress, peers, eps.
+#include "ucp/worker.h"
+
+#include "ucp/control_path.h"
+#include "ucp/ep.h"
+#include "ucp/listener.h"
+#include "ucp/peer.h"
+#include "ucp/wakeup.h"
+#include "ucs/entry.h"
+#include "ucs/log.h"
+#include "ucs/trace_point.h"
+#include "ucs/uuid.h"
+
+#include <algorithm>
+#include <charconv>
+#include <netinet/in.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace ufx::ucp {
+
+namespace {
+
+using core::ms_ns;
+
+// Longer gaps between two progress calls count as this much.
+constexpr core::time_ns active_gap_ns = 20 * ms_ns;
+constexpr core::time_ns attended_gap_ns = 1000 * ms_ns;
+// How often lanes, links and ports are looked at, with work under way and without.
+constexpr core::time_ns busy_poll_ns = 10 * ms_ns;
+constexpr core::time_ns idle_poll_ns = 100 * ms_ns;
+// The event loop costs a system call: a worker whose uct is busy looks every so many turns.
+constexpr unsigned loop_every = 32;
+// Rounds of actions and their answers in one progress.
+constexpr unsigned action_rounds = 16;
+// The progress thread steps in when the user did not call for so long.
+constexpr core::time_ns thread_after_ns = 2 * ms_ns;
+
+} // namespace
+
+worker::worker(context &ctx, const ufx_ucp_worker_params_t &params)
+    : ctx_(ctx), uuid_(ucs::random_uuid()), pid_(::getpid()), timers_(ucs::now_ns()),
+      last_turn_(ucs::now_ns())
+{
+    if ((params.field_mask & UFX_UCP_WORKER_PARAM_THREAD_MODE) != 0) {
+        multi_ = params.thread_mode == UFX_UCP_THREAD_MULTI;
+    }
+    multi_ = multi_ || cfg().progress_thread;
+    if ((params.field_mask & UFX_UCP_WORKER_PARAM_RAIL_EVENT) != 0) {
+        rail_event_cb_ = params.rail_event_cb;
+        rail_event_arg_ = params.rail_event_arg;
+    }
+    if ((params.field_mask & UFX_UCP_WORKER_PARAM_NAME) != 0 && params.name != nullptr) {
+        name_ = params.name;
+    }
+    if ((params.field_mask & UFX_UCP_WORKER_PARAM_EP_ACCEPT) != 0) {
+        ep_accept_cb_ = params.ep_accept_cb;
+        ep_accept_arg_ = params.ep_accept_arg;
+    }
+}
+
+ucs::result<ucs::owner<worker>> worker::create(context &ctx,
+                                               const ufx_ucp_worker_params_t *params)
+{
+    static const ufx_ucp_worker_params_t defaults{};
+    ucs::owner<worker> made = ucs::make_owner<worker>(ctx, params != nullptr ? *params : defaults);
+    const ufx_status_t status = made->open();
+    if (status != UFX_OK) {
+        return status;
+    }
+    return made;
+}
+
+ufx_status_t worker::open()
+{
+    auto loop = ucs::event_loop::create();
+    if (!loop) {
+        return loop.error();
+    }
+    loop_ = std::move(*loop);
+    ufx_status_t status = ufx_uct_worker_create(&uct_);
+    if (status != UFX_OK) {
+        uct_ = nullptr;
+        return status;
+    }
+    wakeup_ = std::make_unique<wakeup>(*this);
+    status = wakeup_->open();
+    if (status != UFX_OK) {
+        return status;
+    }
+    control_ = std::make_unique<control_path>(*this);
+    for (const device &dev : ctx_.devices()) {
+        auto opened = rail::create(*this, dev, static_cast<unsigned>(rails_.size()));
+        if (!opened) {
+            return opened.error();
+        }
+        rails_.push_back(std::move(*opened));
+    }
+    if (ctx_.self_device() != nullptr) {
+        auto opened =
+            rail::create(*this, *ctx_.self_device(), static_cast<unsigned>(rails_.size()));
+        if (opened) {
+            self_rail_ = std::move(*opened);
+        }
+    }
+    status = control_->listen();
+    if (status == UFX_OK && cfg().progress_thread) {
+        thread_ = std::thread([this] { run_thread(); });
+    }
+    return status;
+}
+
+worker::~worker()
+{
+    if (thread_.joinable()) {
+        stop_.store(true, std::memory_order_relaxed);
+        wakeup_->signal();
+        thread_.join();
+    }
+    deferred_.clear();
+    for (listener *l : std::vector(listeners)) {
+        delete l;
+    }
+    owned_eps_.clear();
+    peers_.clear();
+    twins_.clear();
+    control_.reset();
+    rails_.clear();
+    self_rail_.reset();
+    wakeup_.reset();
+    if (uct_ != nullptr) {
+        ufx_uct_worker_destroy(uct_);
+    }
+}
+
+bool worker::is_forked() const { return ::getpid() != pid_; }
+
+// ---- Progress --------------------------------------------------------------------------------
+
+unsigned worker::progress()
+{
+    user_progress_.store(now(), std::memory_order_relaxed);
+    const unsigned inner = progress_inner();
+    return inner + progress_outer();
+}
+
+unsigned worker::progress_inner()
+{
+    unsigned count = ufx_uct_worker_progress(uct_);
+    const core::time_ns at = now();
+    count_time(at);
+    if (count == 0 || ++quiet_turns_ >= loop_every) {
+        quiet_turns_ = 0;
+        count += loop_->wait(0).value_or(0u);
+    }
+    count += static_cast<unsigned>(timers_.advance(at));
+    if (at >= next_poll_) {
+        poll(at);
+    }
+    count += run_peers();
+    running_.swap(scheduled_);
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+        if (running_[i] != nullptr) {
+            ep &e = *running_[i];
+            count += e.tx.progress();
+            if (running_[i] != nullptr) {
+                outer_.push_back(&e);
+            }
+        }
+    }
+    running_.clear();
+    count += run_peers();
+    return count;
+}
+
+unsigned worker::progress_outer()
+{
+    unsigned count = 0;
+    const std::vector<deferred> due = std::exchange(deferred_, {});
+    for (std::size_t i = 0; i < due.size(); ++i) {
+        if (std::find(withdrawn_.begin(), withdrawn_.end(), due[i].owner) == withdrawn_.end()) {
+            due[i].callback();
+            ++count;
+        }
+    }
+    withdrawn_.clear();
+    // Handlers may post, schedule and close: what they add waits for the next turn.
+    std::vector<ep *> turn;
+    turn.swap(outer_);
+    turn_ = &turn;
+    for (std::size_t i = 0; i < turn.size(); ++i) {
+        if (turn[i] != nullptr) {
+            count += turn[i]->rx.progress();
+        }
+    }
+    count += requests.progress();
+    for (std::size_t i = 0; i < turn.size(); ++i) {
+        if (turn[i] != nullptr) {
+            count += turn[i]->deliver_events();
+        }
+    }
+    turn_ = nullptr;
+    count += run_closes();
+    count += run_peers();
+    return count;
+}
+
+unsigned worker::run_peers()
+{
+    unsigned count = 0;
+    bool more = true;
+    for (unsigned round = 0; more && round < action_rounds; ++round) {
+        more = false;
+        for (auto *list : {&peers_, &twins_}) {
+            for (std::size_t i = 0; i < list->size(); ++i) {
+                more = (*list)[i]->run() || more;
+            }
+        }
+        count += more ? 1 : 0;
+    }
+    return count;
+}
+
+unsigned worker::run_closes()
+{
+    unsigned count = 0;
+    for (std::size_t i = 0; i < closing_.size();) {
+        ep *e = closing_[i];
+        if (!e->progress_close()) {
+            ++i;
+            continue;
+        }
+        const ucs::handle closed = e->close_request();
+        closing_.erase(closing_.begin() + static_cast<std::ptrdiff_t>(i));
+        std::erase_if(owned_eps_, [&](const auto &owned) { return owned.get() == e; });
+        if (request *r = requests.find(closed)) {
+            r->finish(UFX_OK);
+        }
+        ++count;
+    }
+    return count;
+}
+
+void worker::count_time(core::time_ns at)
+{
+    const core::time_ns gap = at > last_turn_ ? at - last_turn_ : 0;
+    active_ += std::min(gap, active_gap_ns);
+    attended_ += std::min(gap, attended_gap_ns);
+    last_turn_ = at;
+}
+
+void worker::poll(core::time_ns at)
+{
+    bool busy = control_->busy();
+    for (const auto &r : rails_) {
+        r->poll(at, active_);
+        busy = busy || r->has_outstanding();
+    }
+    control_->tick(at);
+    for (const auto &p : peers_) {
+        p->tick();
+    }
+    sweep_peers();
+    const bool idle = !owned_eps_.empty() &&
+                      std::all_of(owned_eps_.begin(), owned_eps_.end(), [](const auto &e) {
+                          return e->state() == UFX_UCP_EP_CONNECTED && e->tx.idle();
+                      });
+    if (idle) {
+        ucs::trace_point("idle");
+    }
+    next_poll_ = at + (busy ? busy_poll_ns : idle_poll_ns);
+}
+
+void worker::sweep_peers()
+{
+    std::erase_if(peers_, [this](const auto &p) {
+        return p->is_over() && control_->find_link(p->uuid()) == nullptr;
+    });
+}
+
+void worker::run_thread()
+{
+    while (!stop_.load(std::memory_order_relaxed)) {
+        pollfd one{loop_->event_fd(), POLLIN, 0};
+        (void)::poll(&one, 1, static_cast<int>(busy_poll_ns / ms_ns));
+        const core::time_ns last = user_progress_.load(std::memory_order_relaxed);
+        if (now() - last < thread_after_ns) {
+            continue;
+        }
+        const auto held = lock();
+        (void)ucs::guard([this] { (void)progress_inner(); });
+    }
+}
+
+core::time_ns worker::next_deadline() { return std::min(timers_.next_expiry(), next_poll_); }
+
+bool worker::has_work()
+{
+    const auto waits = [](const auto &p) { return !p->actions().empty(); };
+    return !scheduled_.empty() || !outer_.empty() || !deferred_.empty() || !requests.empty() ||
+           std::any_of(peers_.begin(), peers_.end(), waits) ||
+           std::any_of(twins_.begin(), twins_.end(), waits);
+}
+
+void worker::kick() { wakeup_->kick(); }
+
+void worker::schedule(ep &e)
+{
+    if (std::find(scheduled_.begin(), scheduled_.end(), &e) == scheduled_.end()) {
+        scheduled_.push_back(&e);
+    }
+    next_poll_ = std::min(next_poll_, last_turn_ + busy_poll_ns);
+}
+
+void worker::defer(std::function<void()> callback, const void *owner)
+{
+    deferred_.push_back({std::move(callback), owner});
+}
+
+void worker::withdraw(const void *owner)
+{
+    std::erase_if(deferred_, [&](const deferred &d) { return d.owner == owner; });
+    withdrawn_.push_back(owner);
+}
+
+// ---- Peers and eps ---------------------------------------------------------------------------
+
+peer *worker::find_peer(std::uint64_t uuid) const
+{
+    for (const auto &p : peers_) {
+        if (p->uuid() == uuid && !p->is_dead()) {
+            return p.get();
+        }
+    }
+    return nullptr;
+}
+
+ucs::result<peer *> worker::get_peer(const worker_address &address)
+{
+    if (address.uuid == uuid_) {
+        return self_peer();
+    }
+    if (peer *known = find_peer(address.uuid)) {
+        return known;
+    }
+    peers_.push_back(ucs::make_owner<peer>(*this, address, next_slot_++));
+    peer &made = *peers_.back();
+    (void)control_->link_to(address, made);
+    next_poll_ = 0;
+    return &made;
+}
+
+ucs::result<peer *> worker::self_peer()
+{
+    if (self_rail_ == nullptr) {
+        return UFX_ERR_UNREACHABLE;
+    }
+    if (twins_.empty()) {
+        const worker_address own = make_address();
+        twins_.push_back(ucs::make_owner<peer>(*this, own, next_slot_++));
+        twins_.push_back(ucs::make_owner<peer>(*this, own, next_slot_++));
+        const auto index = static_cast<std::uint8_t>(self_rail_->index());
+        peer::make_twins(*twins_[0], *twins_[1], rail_id_of({index, index}));
+    }
+    return twins_[0].get();
+}
+
+void worker::accept_ep(peer &from, core::ep_id peer_ep, std::uint64_t connection,
+                       core::error_mode mode)
+{
+    ucs::owner<ep> made = ucs::make_owner<ep>(*this, mode);
+    ep &e = *made;
+    adopt(std::move(made));
+    e.join(from, peer_ep, connection);
+    if (ep_accept_cb_ != nullptr && !from.is_self()) {
+        defer([this, &e] { ep_accept_cb_(ep_accept_arg_, &e); }, &e);
+    }
+}
+
+void worker::adopt(ucs::owner<ep> e) { owned_eps_.push_back(std::move(e)); }
+
+void worker::unregister_ep(ep &e)
+{
+    withdraw(&e);
+    eps_.erase(e.id());
+    std::erase(scheduled_, &e);
+    std::erase(closing_, &e);
+    std::erase(outer_, &e);
+    std::replace(running_.begin(), running_.end(), &e, static_cast<ep *>(nullptr));
+    if (turn_ != nullptr) {
+        std::replace(turn_->begin(), turn_->end(), &e, static_cast<ep *>(nullptr));
+    }
+}
+
+std::uint64_t worker::next_listener_connection(const sockaddr_storage &remote)
+{
+    const std::uint16_t port =
+        remote.ss_family == AF_INET6
+            ? ntohs(reinterpret_cast<const sockaddr_in6 &>(remote).sin6_port)
+            : ntohs(reinterpret_cast<const sockaddr_in &>(remote).sin_port);
+    return listener_connection | static_cast<std::uint64_t>(port) << 32 | ++next_connection_;
+}
+
+worker_address worker::make_address() const
+{
+    worker_address address;
+    address.uuid = uuid_;
+    for (const auto &r : rails_) {
+        rail_address a = r->read_address();
+        a.control = control_->address_of(r->index());
+        a.prefix_bits = find_device_address(r->name()).prefix_bits;
+        address.rails.push_back(std::move(a));
+    }
+    return address;
+}
+
+rail *worker::find_rail(std::string_view name) const
+{
+    for (const auto &r : rails_) {
+        if (r->name() == name) {
+            return r.get();
+        }
+    }
+    unsigned index = 0;
+    constexpr std::string_view prefix = "rail";
+    if (name.starts_with(prefix)) {
+        const char *from = name.data() + prefix.size();
+        const char *to = name.data() + name.size();
+        const auto parsed = std::from_chars(from, to, index);
+        if (parsed.ec == std::errc() && parsed.ptr == to && index < rails_.size()) {
+            return rails_[index].get();
+        }
+    }
+    return nullptr;
+}
+
+void worker::rail_event(const peer &p, unsigned local_index, ufx_ucp_rail_state_t from,
+                        ufx_ucp_rail_state_t to, const char *cause)
+{
+    if (p.is_self() || local_index >= rails_.size()) {
+        return;
+    }
+    const rail &r = *rails_[local_index];
+    ufx_info("%s towards %016lx: %s -> %s (%s)", r.name().c_str(), p.uuid(),
+             core::name_of(static_cast<core::rail_state>(from)),
+             core::name_of(static_cast<core::rail_state>(to)), cause);
+    if (rail_event_cb_ == nullptr) {
+        return;
+    }
+    const ufx_ucp_rail_event_t event{0,    r.name().c_str(), local_index, p.uuid(),
+                                     from, to,               cause,       now()};
+    defer([this, event] { rail_event_cb_(rail_event_arg_, &event); }, nullptr);
+}
+
+} // namespace ufx::ucp

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A worker: one progress domain with its rails, control path, peers, eps, requests and handlers.
+//
+// A progress call has two halves. The inner one moves bytes and state: uct, control path, timers, the
+// core's actions, posting. The outer one runs the user's callbacks. The progress thread
+// (UFX_PROGRESS_THREAD) does the inner half only.
+#pragma once
+
+#include "ucp/am_handlers.h"
+#include "ucp/context.h"
+#include "ucp/core/control_msg.h"
+#include "ucp/failover_stats.h"
+#include "ucp/handles.h"
+#include "ucp/rail.h"
+#include "ucp/request_pool.h"
+#include "ucs/clock.h"
+#include "ucs/event_loop.h"
+#include "ucs/handle_table.h"
+#include "ucs/timer_wheel.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace ufx::ucp {
+
+class control_path;
+class ep;
+class listener;
+class peer;
+class wakeup;
+
+class worker : public ufx_ucp_worker {
+public:
+    static ucs::result<ucs::owner<worker>> create(context &ctx,
+                                                  const ufx_ucp_worker_params_t *params);
+    static worker &of(ufx_ucp_worker_h handle) { return *static_cast<worker *>(handle); }
+    ~worker();
+    worker(const worker &) = delete;
+    worker &operator=(const worker &) = delete;
+
+    // Taken by every public call; does nothing in SINGLE mode. Recursive: callbacks may post.
+    using guard = std::unique_lock<std::recursive_mutex>;
+    guard lock() { return multi_ ? guard(mutex_) : guard(mutex_, std::defer_lock); }
+
+    context &ctx() const { return ctx_; }
+    const config &cfg() const { return ctx_.cfg(); }
+    std::uint64_t uuid() const { return uuid_; }
+    const std::string &name() const { return name_; }
+    core::time_ns now() const { return ucs::now_ns(); }
+    // Time in which progress was called often: stalls are measured by it.
+    core::time_ns active_time() const { return active_; }
+    // Time in which progress was called now and then: silence is measured by it.
+    core::time_ns attended_time() const { return attended_; }
+    // The process was forked since: this worker belongs to the parent.
+    bool is_forked() const;
+
+    unsigned progress();
+    ufx_uct_worker_h uct() const { return uct_; }
+    ucs::event_loop &loop() { return *loop_; }
+    ucs::timer_wheel &timers() { return timers_; }
+    control_path &control() { return *control_; }
+    wakeup &wake() { return *wakeup_; }
+    // When the inner half wants to run again without a reason from outside.
+    core::time_ns next_deadline();
+    // There is something to do at once.
+    bool has_work();
+    // Something was queued by a call outside progress: wake a thread that waits.
+    void kick();
+
+    // Index = rail index.
+    const std::vector<ucs::owner<rail>> &rails() const { return rails_; }
+    // A device name, or "railN".
+    rail *find_rail(std::string_view name) const;
+    // Carries eps to the own worker; its index is behind the others'.
+    rail *self_rail() const { return self_rail_.get(); }
+
+    // Peers and eps.
+    peer *find_peer(std::uint64_t uuid) const;
+    ucs::result<peer *> get_peer(const worker_address &address);
+    ucs::result<peer *> self_peer();
+    const std::vector<ucs::owner<peer>> &peers() const { return peers_; }
+    core::ep_id register_ep(ep &e) { return eps_.insert(e); }
+    void unregister_ep(ep &e);
+    ep *find_ep(core::ep_id id) const { return eps_.find(id); }
+    void adopt(ucs::owner<ep> e);
+    const std::vector<ucs::owner<ep>> &eps() const { return owned_eps_; }
+    void accept_ep(peer &from, core::ep_id peer_ep, std::uint64_t connection,
+                   core::error_mode mode);
+    void note_closing(ep &e) { closing_.push_back(&e); }
+    std::uint64_t next_listener_connection(const sockaddr_storage &remote);
+    // ep::tx and ep::rx get a turn in this progress, or the next.
+    void schedule(ep &e);
+
+    worker_address make_address() const;
+    void rail_event(const peer &p, unsigned local_index, ufx_ucp_rail_state_t from,
+                    ufx_ucp_rail_state_t to, const char *cause);
+    // Runs `callback` in the outer half, unless `owner` is withdrawn before.
+    void defer(std::function<void()> callback, const void *owner);
+    void withdraw(const void *owner);
+
+    failover_stats stats;
+    request_pool requests;
+    am_handlers handlers;
+    std::vector<listener *> listeners;
+
+private:
+    friend struct ucs::owner_access;
+    struct deferred {
+        std::function<void()> callback;
+        const void *owner;
+    };
+    worker(context &ctx, const ufx_ucp_worker_params_t &params);
+    ufx_status_t open();
+    unsigned progress_inner();
+    unsigned progress_outer();
+    unsigned run_peers();
+    unsigned run_closes();
+    void count_time(core::time_ns now);
+    void poll(core::time_ns now);
+    void sweep_peers();
+    void run_thread();
+
+    context &ctx_;
+    bool multi_ = false;
+    std::string name_;
+    std::uint64_t uuid_;
+    int pid_;
+    ufx_ucp_rail_event_cb_t rail_event_cb_ = nullptr;
+    void *rail_event_arg_ = nullptr;
+    ufx_ucp_ep_accept_cb_t ep_accept_cb_ = nullptr;
+    void *ep_accept_arg_ = nullptr;
+    std::recursive_mutex mutex_;
+    ufx_uct_worker_h uct_ = nullptr;
+    ucs::owner<ucs::event_loop> loop_;
+    ucs::timer_wheel timers_;
+    std::unique_ptr<wakeup> wakeup_;
+    std::vector<ucs::owner<rail>> rails_;
+    ucs::owner<rail> self_rail_;
+    std::unique_ptr<control_path> control_;
+    unsigned next_slot_ = 0;
+    std::vector<ucs::owner<peer>> peers_;
+    std::vector<ucs::owner<peer>> twins_; // none, or both ends of the eps to the own worker
+    ucs::handle_table<ep> eps_;
+    std::vector<ucs::owner<ep>> owned_eps_;
+    std::vector<ep *> scheduled_;
+    std::vector<ep *> running_;  // the inner half's turn
+    std::vector<ep *> outer_;    // wait for the outer half's turn
+    std::vector<ep *> closing_;
+    std::vector<ep *> *turn_ = nullptr; // while the outer half runs
+    std::vector<deferred> deferred_;
+    std::vector<const void *> withdrawn_; // since the running callbacks were taken
+    std::uint32_t next_connection_ = 0;
+    core::time_ns active_ = 0;
+    core::time_ns attended_ = 0;
+    core::time_ns last_turn_ = 0;
+    core::time_ns next_poll_ = 0;
+    unsigned quiet_turns_ = 0;
+    std::thread thread_;
+    std::atomic<bool> stop_{false};               // set by the destructor, read by thread_; relaxed
+    std::atomic<core::time_ns> user_progress_{0}; // last progress of the user; relaxed
+};
+
+} // namespace ufx::ucp

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# test_ucp: tests of endpoints over several rails.
+# test_ucp: tests of endpoints over several rails, linked with the inside of the library.
 CATCH_TESTS += test_ucp
-test_ucp_SOURCES = %D%/test_version.cpp
+include $(srcdir)/test/gtest/ucp/data.mk
+include $(srcdir)/test/gtest/ucp/spine.mk
+test_ucp_SOURCES = %D%/test_version.cpp $(TEST_UCP_DATA_SOURCES) $(TEST_UCP_SPINE_SOURCES)
 test_ucp_CPPFLAGS = $(TEST_CPPFLAGS)
-test_ucp_LDADD = $(TEST_LIBS) libucp_core.la libucs_int.la libufx_ucp.la libufx_uct.la libufx_ucs.la $(UFX_SYS_LIBS)
+test_ucp_LDADD = $(TEST_LIBS) libucp_int.la libucp_core.la libuct_fake.la libuct_base.la \
+	libucs_int.la libufx_uct.la libufx_ucs.la $(UFX_SYS_LIBS)
 $(test_ucp_OBJECTS): $(CATCH_PCH)

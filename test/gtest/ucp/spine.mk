@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Tests of the spine: wire-up, failover, fail-back.
+TEST_UCP_SPINE_SOURCES = \
+	%D%/spine_failover.cpp \
+	%D%/spine_fake.cpp \
+	%D%/spine_traffic.h \
+	%D%/spine_wire.cpp

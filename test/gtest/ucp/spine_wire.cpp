@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How two workers find each other: addresses, listeners, refusals, hostile bytes.
+#include "data_pair.h"
+
+#include "ucp/address.h"
+#include "ucp/control_path.h"
+#include "ucp/ep.h"
+#include "ucp/peer.h"
+#include "ucp/worker.h"
+#include "ucs/fd.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace ufx::test {
+
+namespace {
+
+using ucp::worker;
+
+// A worker alone, with what its listener and eps were told.
+struct lone {
+    explicit lone(const char *devices = "lo:127.0.0.1,lo:127.0.0.2")
+    {
+        ufx_ucp_context_params_t cp{};
+        cp.field_mask = UFX_UCP_CONTEXT_PARAM_DEVICES;
+        cp.devices = devices;
+        REQUIRE(ufx_ucp_context_create(&cp, &context) == UFX_OK);
+        ufx_ucp_worker_params_t wp{};
+        wp.field_mask = UFX_UCP_WORKER_PARAM_EP_ACCEPT;
+        wp.ep_accept_cb = [](void *arg, ufx_ucp_ep_h ep) noexcept {
+            static_cast<lone *>(arg)->accepted.push_back(ep);
+        };
+        wp.ep_accept_arg = this;
+        REQUIRE(ufx_ucp_worker_create(context, &wp, &handle) == UFX_OK);
+    }
+    ~lone()
+    {
+        ufx_ucp_worker_destroy(handle);
+        ufx_ucp_context_destroy(context);
+    }
+    lone(const lone &) = delete;
+    lone &operator=(const lone &) = delete;
+
+    worker &w() { return worker::of(handle); }
+    sockaddr_in listen()
+    {
+        sockaddr_in any{};
+        any.sin_family = AF_INET;
+        any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ufx_ucp_listener_params_t lp{};
+        lp.field_mask = UFX_UCP_LISTENER_PARAM_SOCKADDR | UFX_UCP_LISTENER_PARAM_CONN_CB;
+        lp.sockaddr = reinterpret_cast<sockaddr *>(&any);
+        lp.sockaddr_length = sizeof(any);
+        lp.conn_cb = [](void *arg, ufx_ucp_conn_request_h request) noexcept {
+            static_cast<lone *>(arg)->requests.push_back(request);
+        };
+        lp.conn_arg = this;
+        REQUIRE(ufx_ucp_listener_create(handle, &lp, &listener) == UFX_OK);
+        sockaddr_storage bound{};
+        REQUIRE(ufx_ucp_listener_query(listener, &bound) == UFX_OK);
+        return reinterpret_cast<sockaddr_in &>(bound);
+    }
+    ufx_ucp_ep_params_t ep_params()
+    {
+        ufx_ucp_ep_params_t p{};
+        p.field_mask = UFX_UCP_EP_PARAM_EVENT_CB;
+        p.event_cb = [](void *arg, ufx_ucp_ep_h, const ufx_ucp_ep_event_t *event) noexcept {
+            auto &self = *static_cast<lone *>(arg);
+            self.events.push_back(*event);
+            self.texts.emplace_back(event->text);
+        };
+        p.event_arg = this;
+        return p;
+    }
+    ufx_ucp_ep_h connect(const sockaddr_in &to)
+    {
+        ufx_ucp_ep_params_t p = ep_params();
+        p.field_mask |= UFX_UCP_EP_PARAM_SOCKADDR;
+        p.sockaddr = reinterpret_cast<const sockaddr *>(&to);
+        p.sockaddr_length = sizeof(to);
+        ufx_ucp_ep_h ep = nullptr;
+        REQUIRE(ufx_ucp_ep_create(handle, &p, &ep) == UFX_OK);
+        return ep;
+    }
+    ufx_ucp_ep_h connect(lone &to)
+    {
+        const std::vector<std::uint8_t> address = encode(to.w().make_address());
+        ufx_ucp_ep_params_t p = ep_params();
+        p.field_mask |= UFX_UCP_EP_PARAM_ADDRESS;
+        p.address = address.data();
+        p.address_length = address.size();
+        ufx_ucp_ep_h ep = nullptr;
+        REQUIRE(ufx_ucp_ep_create(handle, &p, &ep) == UFX_OK);
+        return ep;
+    }
+    ufx_ucp_ep_h accept(ufx_ucp_error_mode_t mode = UFX_UCP_ERROR_MODE_FAILOVER)
+    {
+        ufx_ucp_ep_params_t p = ep_params();
+        p.field_mask |= UFX_UCP_EP_PARAM_CONN_REQUEST | UFX_UCP_EP_PARAM_ERROR_MODE;
+        p.conn_request = requests.back();
+        p.error_mode = mode;
+        requests.pop_back();
+        ufx_ucp_ep_h ep = nullptr;
+        (void)ufx_ucp_ep_create(handle, &p, &ep);
+        return ep;
+    }
+
+    ufx_ucp_context_h context = nullptr;
+    ufx_ucp_worker_h handle = nullptr;
+    ufx_ucp_listener_h listener = nullptr;
+    std::vector<ufx_ucp_conn_request_h> requests;
+    std::vector<ufx_ucp_ep_h> accepted;
+    std::vector<ufx_ucp_ep_event_t> events;
+    std::vector<std::string> texts;
+};
+
+template <class F> bool turn(std::initializer_list<lone *> all, F &&what)
+{
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!what()) {
+        if (std::chrono::steady_clock::now() > end) {
+            return false;
+        }
+        for (lone *one : all) {
+            (void)ufx_ucp_worker_progress(one->handle);
+        }
+    }
+    return true;
+}
+
+unsigned live_lanes(ufx_ucp_ep_h ep)
+{
+    ufx_ucp_ep_attr_t attr{};
+    attr.field_mask = UFX_UCP_EP_ATTR_LANES;
+    REQUIRE(ufx_ucp_ep_query(ep, &attr) == UFX_OK);
+    return attr.lanes_live;
+}
+
+} // namespace
+
+TEST_CASE("worker address: what is written is read back; every cut of it is refused", "[spine]")
+{
+    lone one;
+    const std::vector<std::uint8_t> bytes = encode(one.w().make_address());
+    const auto back = ucp::decode_worker_address(bytes);
+    REQUIRE(back.ok());
+    CHECK(back->uuid == one.w().uuid());
+    REQUIRE(back->rails.size() == 2);
+    CHECK(ucp::text_of(back->rails[1].control).starts_with("127.0.0.2:"));
+    for (std::size_t n = 0; n < bytes.size(); ++n) {
+        CHECK(ucp::decode_worker_address(std::span(bytes).first(n)).status() ==
+              UFX_ERR_BAD_MESSAGE);
+    }
+    std::vector<std::uint8_t> other = bytes;
+    other[4] = 99;
+    CHECK(ucp::decode_worker_address(other).status() == UFX_ERR_VERSION);
+}
+
+TEST_CASE("rails are matched by subnet, then by index, the same at both sides", "[spine]")
+{
+    const auto rail = [](unsigned index, const char *ip) {
+        ucp::rail_address r;
+        r.index = static_cast<std::uint8_t>(index);
+        r.transport = "tcp";
+        r.prefix_bits = 24;
+        auto &v4 = reinterpret_cast<sockaddr_in &>(r.control);
+        v4.sin_family = AF_INET;
+        inet_pton(AF_INET, ip, &v4.sin_addr);
+        return r;
+    };
+    const ucp::worker_address x{1, {rail(0, "10.0.0.1"), rail(1, "10.0.1.1")}};
+    const ucp::worker_address crossed{2, {rail(0, "10.0.1.2"), rail(1, "10.0.0.2")}};
+    CHECK(ucp::match_rails(x, crossed) == std::vector<ucp::port_pair>{{0, 1}, {1, 0}});
+    const ucp::worker_address strange{2, {rail(0, "10.9.1.2"), rail(1, "10.8.0.2")}};
+    CHECK(ucp::match_rails(x, strange) == std::vector<ucp::port_pair>{{0, 0}, {1, 1}});
+    const ucp::worker_address single{2, {rail(0, "10.0.1.2")}};
+    CHECK(ucp::match_rails(x, single) == std::vector<ucp::port_pair>{{1, 0}, {0, 0}});
+}
+
+TEST_CASE("an ep by address wires a lane on every rail and is accepted at the target", "[spine]")
+{
+    lone a;
+    lone b;
+    const ufx_ucp_ep_h ep = a.connect(b);
+    REQUIRE(turn({&a, &b}, [&] { return live_lanes(ep) == 2 && b.accepted.size() == 1; }));
+    REQUIRE(turn({&a, &b}, [&] { return live_lanes(b.accepted[0]) == 2; }));
+    CHECK(a.w().control().open_connections(b.w().uuid()) == 1);
+    CHECK(ucp::ep::of(ep).remote().machine().book().empty());
+}
+
+TEST_CASE("two eps that are made to each other at once become one", "[spine]")
+{
+    lone a;
+    lone b;
+    const ufx_ucp_ep_h x = a.connect(b);
+    const ufx_ucp_ep_h y = b.connect(a);
+    REQUIRE(turn({&a, &b}, [&] { return live_lanes(x) == 2 && live_lanes(y) == 2; }));
+    CHECK(a.accepted.empty());
+    CHECK(b.accepted.empty());
+    CHECK(ucp::ep::of(x).failover()->peer_id() == ucp::ep::of(y).id());
+    CHECK(ucp::ep::of(y).failover()->peer_id() == ucp::ep::of(x).id());
+    REQUIRE(turn({&a, &b}, [&] { return a.w().control().open_connections(b.w().uuid()) == 1; }));
+}
+
+TEST_CASE("an ep to the own worker uses self and has no seal", "[spine]")
+{
+    lone a;
+    const ufx_ucp_ep_h ep = a.connect(a);
+    REQUIRE(turn({&a}, [&] { return live_lanes(ep) == 1; }));
+    CHECK(ucp::ep::of(ep).remote().is_self());
+    CHECK(ucp::ep::of(ep).lanes()[0]->port().transport() == "self");
+}
+
+TEST_CASE("a listener's owner accepts, rejects, and refuses another error mode", "[spine][T08]")
+{
+    lone server;
+    lone client;
+    const sockaddr_in at = server.listen();
+    const ufx_ucp_ep_h ep = client.connect(at);
+    REQUIRE(turn({&server, &client}, [&] { return server.requests.size() == 1; }));
+    SECTION("accepted")
+    {
+        const ufx_ucp_ep_h there = server.accept();
+        REQUIRE(there != nullptr);
+        REQUIRE(turn({&server, &client},
+                     [&] { return live_lanes(ep) == 2 && live_lanes(there) == 2; }));
+        CHECK(server.accepted.empty());
+    }
+    SECTION("rejected")
+    {
+        REQUIRE(ufx_ucp_listener_reject(server.listener, server.requests[0]) == UFX_OK);
+        REQUIRE(turn({&server, &client}, [&] { return !client.events.empty(); }));
+        CHECK(client.events[0].type == UFX_UCP_EP_EVENT_ERROR);
+        CHECK(client.events[0].status == UFX_ERR_REJECTED);
+        CHECK(client.events[0].refusal == UFX_UCP_REFUSED_BY_USER);
+        CHECK(!client.texts[0].empty());
+    }
+    SECTION("another error mode")
+    {
+        CHECK(server.accept(UFX_UCP_ERROR_MODE_PEER) == nullptr);
+        REQUIRE(turn({&server, &client}, [&] { return !client.events.empty(); }));
+        CHECK(client.events[0].refusal == UFX_UCP_REFUSED_MODE);
+    }
+}
+
+TEST_CASE("an ep to an address where nobody listens fails with one clear error", "[spine]")
+{
+    lone client;
+    sockaddr_in at{};
+    {
+        lone server;
+        at = server.listen();
+    }
+    (void)client.connect(at);
+    REQUIRE(turn({&client}, [&] { return !client.events.empty(); }));
+    CHECK(client.events[0].status == UFX_ERR_UNREACHABLE);
+    CHECK(client.texts[0].find("nobody listens at 127.0.0.1:") == 0);
+    CHECK(client.events.size() == 1);
+}
+
+TEST_CASE("a port in use is BUSY", "[spine]")
+{
+    lone server;
+    const sockaddr_in at = server.listen();
+    ufx_ucp_listener_params_t lp{};
+    lp.field_mask = UFX_UCP_LISTENER_PARAM_SOCKADDR | UFX_UCP_LISTENER_PARAM_CONN_CB;
+    lp.sockaddr = reinterpret_cast<const sockaddr *>(&at);
+    lp.sockaddr_length = sizeof(at);
+    lp.conn_cb = [](void *, ufx_ucp_conn_request_h) noexcept {};
+    ufx_ucp_listener_h second = nullptr;
+    CHECK(ufx_ucp_listener_create(server.handle, &lp, &second) == UFX_ERR_BUSY);
+}
+
+TEST_CASE("hostile bytes on the control port end that connection and nothing else", "[spine][T09]")
+{
+    lone a;
+    lone b;
+    const ufx_ucp_ep_h ep = a.connect(b);
+    REQUIRE(turn({&a, &b}, [&] { return live_lanes(ep) == 2; }));
+    const sockaddr_storage at = b.w().control().address_of(0);
+    std::vector<std::vector<std::uint8_t>> attacks;
+    attacks.push_back(std::vector<std::uint8_t>(64, 0));
+    attacks.push_back({'U', 'F', 'X', 'C', 0xff, 0xff, 0xff, 0x7f});
+    attacks.push_back({'U', 'F', 'X', 'C', 4, 0, 0, 0, 1, 200, 3, 4});
+    attacks.push_back({'G', 'E', 'T', ' ', '/', '\r', '\n', '\r', '\n'});
+    for (const auto &bytes : attacks) {
+        const ucs::fd socket(::socket(AF_INET, SOCK_STREAM, 0));
+        REQUIRE(::connect(socket.get(), reinterpret_cast<const sockaddr *>(&at),
+                          sizeof(sockaddr_in)) == 0);
+        REQUIRE(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+                static_cast<ssize_t>(bytes.size()));
+        REQUIRE(::fcntl(socket.get(), F_SETFL, O_NONBLOCK) == 0);
+        char byte = 0;
+        REQUIRE(turn({&a, &b}, [&] {
+            const ssize_t got = ::recv(socket.get(), &byte, 1, 0);
+            return got == 0 || (got < 0 && errno == ECONNRESET);
+        }));
+    }
+    CHECK(live_lanes(ep) == 2);
+    CHECK(b.w().control().open_connections(a.w().uuid()) == 1);
+}
+
+TEST_CASE("a peer of another version is told so and fails with VERSION", "[spine][T08]")
+{
+    lone a;
+    const ucs::fd gate(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::bind(gate.get(), reinterpret_cast<sockaddr *>(&at), sizeof(at)) == 0);
+    REQUIRE(::listen(gate.get(), 4) == 0);
+    socklen_t size = sizeof(at);
+    REQUIRE(::getsockname(gate.get(), reinterpret_cast<sockaddr *>(&at), &size) == 0);
+    (void)a.connect(at);
+    ucs::fd conn;
+    REQUIRE(turn({&a}, [&] {
+        conn.reset(::accept(gate.get(), nullptr, nullptr));
+        return conn.valid();
+    }));
+    ucp::core::hello_msg hello;
+    hello.min_version = 7;
+    hello.max_version = 9;
+    hello.is_reply = true;
+    const auto bytes = ucp::frame_control({42, a.w().uuid()}, hello);
+    REQUIRE(::send(conn.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+            static_cast<ssize_t>(bytes.size()));
+    REQUIRE(turn({&a}, [&] { return !a.events.empty(); }));
+    CHECK(a.events[0].status == UFX_ERR_VERSION);
+    CHECK(a.events[0].refusal == UFX_UCP_REFUSED_VERSION);
+}
+
+TEST_CASE("a forked child draws another uuid, and leaves the parent's worker alone", "[spine]")
+{
+    lone a;
+    lone b;
+    const ufx_ucp_ep_h ep = a.connect(b);
+    REQUIRE(turn({&a, &b}, [&] { return live_lanes(ep) == 2; }));
+    int report[2];
+    REQUIRE(::pipe(report) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        std::uint64_t uuid = 0;
+        ufx_ucp_worker_h own = nullptr;
+        if (ufx_ucp_worker_create(a.context, nullptr, &own) == UFX_OK) {
+            uuid = ufx_ucp_worker_uuid(own);
+            ufx_ucp_worker_destroy(own);
+        }
+        ufx_ucp_worker_destroy(a.handle); // inherited: must not touch what is shared
+        const bool told = ::write(report[1], &uuid, sizeof(uuid)) == sizeof(uuid);
+        ::_exit(told ? 0 : 1);
+    }
+    std::uint64_t uuid = 0;
+    REQUIRE(::read(report[0], &uuid, sizeof(uuid)) == sizeof(uuid));
+    int status = 1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK(uuid != 0);
+    CHECK(uuid != a.w().uuid());
+    for (int i = 0; i < 1000; ++i) {
+        (void)ufx_ucp_worker_progress(a.handle);
+        (void)ufx_ucp_worker_progress(b.handle);
+    }
+    CHECK(live_lanes(ep) == 2);
+    CHECK(a.events.empty());
+}
+
+} // namespace ufx::test

@@ -73,6 +73,8 @@ public:
     epoch_t epoch() const { return epoch_; }
     epoch_t highest() const { return highest_; }
     bool is_live() const { return state_ == lane_state::LIVE; }
+    // Why it left LIVE.
+    cause why() const { return why_; }
     // peer's note of what it told the executor last (gate_lane).
     bool gate_open() const { return gate_open_; }
     void set_gate(bool open) { gate_open_ = open; }

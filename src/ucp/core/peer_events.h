@@ -46,6 +46,11 @@ void peer::on_lane(ep &e, lane_slot &lane, time_ns now, action_list &out, F even
     if (env.final_refusal != refusal::NONE) {
         fail_ep(e, UFX_ERR_UNREACHABLE, cause::REFUSED, env.final_refusal, now, out);
     }
+    // Without failover the first lane that fails ends the ep; its SEAL ends it at the peer too.
+    if (was_live && !lane.is_live() && e.mode_ != error_mode::FAILOVER &&
+        lane.why() != cause::ADMIN) {
+        fail_ep(e, UFX_ERR_UNREACHABLE, lane.why(), refusal::NONE, now, out);
+    }
     check_life(e, out);
 }
 

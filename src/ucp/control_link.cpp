@@ -32,7 +32,7 @@ constexpr std::size_t max_backlog = 256;
 control_link::control_link(control_path &path, std::uint64_t uuid, peer *p)
     : path_(path), uuid_(uuid), peer_(p),
       backoff_(core::resend_first_ns, core::resend_max_ns, uuid + path.home().uuid()),
-      heard_at_(path.home().active_time())
+      closed_at_(path.home().now()), heard_at_(path.home().attended_time())
 {
 }
 
@@ -109,7 +109,7 @@ void control_link::ended(control_conn &conn)
                   text_of(conn.remote()).c_str(),
                   conn.error() > 0 ? std::strerror(conn.error()) : "closed by the peer");
         backoff_.reset();
-        next_attempt_ = path_.home().now();
+        closed_at_ = next_attempt_ = path_.home().now();
     }
 }
 
@@ -257,11 +257,32 @@ void control_link::watch_silence(core::time_ns now)
     }
 }
 
+// The matched ports do not connect: try the others too.
+void control_link::try_everything(core::time_ns now)
+{
+    const auto patience =
+        static_cast<core::time_ns>(path_.home().cfg().rail_holdoff.count());
+    if (crossed_ || peer_ == nullptr || is_open() || now - closed_at_ < patience) {
+        return;
+    }
+    crossed_ = true;
+    for (const target &extra : peer_->all_control_targets()) {
+        const bool there =
+            std::any_of(targets_.begin(), targets_.end(), [&](const target &t) {
+                return t.rail == extra.rail && same_address(t.address, extra.address);
+            });
+        if (!there) {
+            targets_.push_back(extra);
+        }
+    }
+}
+
 void control_link::tick(core::time_ns now)
 {
     if (finished_) {
         return;
     }
+    try_everything(now);
     drop_slow(now);
     close_doubles(now);
     if ((!is_open() || unanswered_) && now >= next_attempt_) {

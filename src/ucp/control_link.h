@@ -67,6 +67,7 @@ private:
     void close_doubles(core::time_ns now);
     void drop_slow(core::time_ns now);
     void watch_silence(core::time_ns now);
+    void try_everything(core::time_ns now);
     void note_refused(std::size_t target);
     void die(const char *why);
     void fail_waiting(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text);
@@ -82,6 +83,8 @@ private:
     ucs::backoff backoff_;
     std::vector<control_conn *> conns_;
     std::vector<std::vector<std::uint8_t>> backlog_;
+    bool crossed_ = false;        // every port to every address is tried
+    core::time_ns closed_at_ = 0; // when the last open connection ended
     core::time_ns heard_at_ = 0;
     core::time_ns next_hello_ = 0;
 };

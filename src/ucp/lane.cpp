@@ -282,7 +282,7 @@ ufx_status_t lane::on_purged(void *arg, const ufx_uct_op_desc_t *op, ufx_uct_ver
 {
     auto &run = *static_cast<purge_run *>(arg);
     lane &self = *run.self;
-    if (run.ops.size() == 1) {
+    if (run.ops.empty()) {
         ucs::trace_point("mid_purge");
     }
     const bool ours = op->comp == &self.nop_ || op->comp == &self.quiet_ ||

@@ -101,6 +101,61 @@ std::vector<control_link::target> peer::control_targets() const
     return targets;
 }
 
+std::vector<control_link::target> peer::all_control_targets() const
+{
+    std::vector<control_link::target> targets;
+    for (const auto &here : worker_.rails()) {
+        for (const rail_address &there : address_.rails) {
+            if (there.control.ss_family != AF_UNSPEC) {
+                targets.push_back({static_cast<int>(here->index()), there.control, false});
+            }
+        }
+    }
+    return targets;
+}
+
+// Matched ports are dead, but an own one and one of the peer that were not matched may be alive.
+void peer::add_crossed_rails()
+{
+    for (const auto &here : worker_.rails()) {
+        for (const rail_address &there : address_.rails) {
+            const auto own = static_cast<std::uint8_t>(here->index());
+            const core::rail_id id =
+                rail_id_of(starter_ ? port_pair{own, there.index} : port_pair{there.index, own});
+            if (here->port_active() && core_.find_rail(id) == nullptr && may_pair(id)) {
+                event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+                    m.add_rail(id, at, out);
+                });
+            }
+        }
+    }
+}
+
+bool peer::may_pair(core::rail_id id) const
+{
+    const rail *here = local_port(id);
+    return here != nullptr &&
+           std::any_of(address_.rails.begin(), address_.rails.end(), [&](const auto &there) {
+               return there.index == remote_index(id) && there.transport == here->transport();
+           });
+}
+
+// The peer wires a pair of ports that was not matched here.
+void peer::learn_rail(const core::control_msg &msg)
+{
+    const auto *want = std::get_if<core::lane_want_msg>(&msg);
+    const auto *req = std::get_if<core::lane_req_msg>(&msg);
+    if (want == nullptr && req == nullptr) {
+        return;
+    }
+    const core::rail_id id = want != nullptr ? want->lane.rail : req->lane.rail;
+    if (!is_self() && core_.find_rail(id) == nullptr && may_pair(id)) {
+        event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+            m.add_rail(id, at, out);
+        });
+    }
+}
+
 unsigned peer::local_index(core::rail_id id) const { return starter_ ? id >> 8 : id & 0xff; }
 unsigned peer::remote_index(core::rail_id id) const { return starter_ ? id & 0xff : id >> 8; }
 
@@ -168,7 +223,11 @@ void peer::on_control(const core::control_msg &msg)
         on_revoke(*this, *revoke);
     } else if (const auto *revoked = std::get_if<core::revoke_ack_msg>(&msg)) {
         on_revoke_ack(*this, *revoked);
+    } else if (const auto *moved = std::get_if<core::addr_msg>(&msg)) {
+        // Lanes are wired with the addresses in REQ and REP; nothing else is kept here.
+        send(core::addr_ack_msg{moved->serial});
     }
+    learn_rail(msg);
     event([&](core::peer &m, core::time_ns at, core::action_list &out) {
         m.control(msg, at, out);
     });
@@ -339,6 +398,13 @@ lane *peer::find_lane(const core::lane_ref &ref) const
 
 void peer::tick()
 {
+    if (core_.any_rail_up() || is_dead()) {
+        none_up_since_ = 0;
+    } else if (none_up_since_ == 0) {
+        none_up_since_ = now();
+    } else if (now() - none_up_since_ > cfg_.holdoff_ns) {
+        add_crossed_rails();
+    }
     for (const auto &p : probers_) {
         p->progress();
     }

@@ -71,6 +71,8 @@ public:
     void answered(std::uint64_t key);
     void send_over_lanes(std::span<const std::uint8_t> frame);
     std::vector<control_link::target> control_targets() const;
+    // Every own port to every address of the peer.
+    std::vector<control_link::target> all_control_targets() const;
     // A sign of life.
     void heard();
 
@@ -118,6 +120,9 @@ private:
     struct resent;
     void follow_gates(std::size_t from);
     void add_rails();
+    void add_crossed_rails();
+    bool may_pair(core::rail_id id) const;
+    void learn_rail(const core::control_msg &msg);
     void create_lane(const core::act::create_lane &a);
     void lane_failed(const core::lane_ref &ref, core::cause why);
     core::landed_position token_of(const core::lane_ref &ref) const;
@@ -167,6 +172,7 @@ private:
     std::vector<ucs::owner<lane>> lanes_;
     std::vector<ucs::owner<prober>> probers_;
     std::vector<core::rail_id> awaiting_idle_;
+    core::time_ns none_up_since_ = 0; // 0: a rail is UP
     core::timer_set timers_;
     ucs::timer wake_;
     std::map<std::uint64_t, std::unique_ptr<resent>> resents_;

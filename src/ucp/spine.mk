@@ -18,6 +18,10 @@ UCP_SPINE_SOURCES = \
 	%D%/control_link.h \
 	%D%/control_path.cpp \
 	%D%/control_path.h \
+	%D%/debug_commands.cpp \
+	%D%/debug_commands.h \
+	%D%/debug_socket.cpp \
+	%D%/debug_socket.h \
 	%D%/dump.cpp \
 	%D%/dump.h \
 	%D%/dump_system.cpp \

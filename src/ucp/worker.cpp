@@ -3,6 +3,8 @@
 #include "ucp/worker.h"
 
 #include "ucp/control_path.h"
+#include "ucp/debug_commands.h"
+#include "ucp/debug_socket.h"
 #include "ucp/ep.h"
 #include "ucp/listener.h"
 #include "ucp/peer.h"
@@ -16,6 +18,7 @@
 #include <charconv>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 namespace ufx::ucp {
@@ -105,10 +108,32 @@ ufx_status_t worker::open()
         }
     }
     status = control_->listen();
+    open_debug_socket();
     if (status == UFX_OK && cfg().progress_thread) {
         thread_ = std::thread([this] { run_thread(); });
     }
     return status;
+}
+
+// A worker without it works all the same: a second one of the process has none.
+void worker::open_debug_socket()
+{
+    const std::string &where = cfg().debug_socket;
+    if (where.empty() || where == "n") {
+        return;
+    }
+    const std::string path = debug_socket::path_of(where == "y" ? "" : where, pid_);
+    auto made = debug_socket::create(
+        path, [this](std::string_view request) { return answer_debug(*this, request); });
+    if (!made) {
+        ufx_info("no debug socket at %s: %s", path.c_str(), ufx_ucs_status_string(made.error()));
+        return;
+    }
+    debug_ = std::move(*made);
+    const auto ready = [](void *arg, std::uint32_t) {
+        (void)static_cast<debug_socket *>(arg)->progress();
+    };
+    (void)loop_->add(debug_->event_fd(), EPOLLIN, ready, debug_.get());
 }
 
 worker::~worker()
@@ -117,6 +142,10 @@ worker::~worker()
         stop_.store(true, std::memory_order_relaxed);
         wakeup_->signal();
         thread_.join();
+    }
+    if (debug_ != nullptr) {
+        (void)loop_->remove(debug_->event_fd());
+        debug_.reset();
     }
     deferred_.clear();
     for (listener *l : std::vector(listeners)) {

@@ -30,6 +30,7 @@
 namespace ufx::ucp {
 
 class control_path;
+class debug_socket;
 class ep;
 class listener;
 class peer;
@@ -117,6 +118,7 @@ private:
     };
     worker(context &ctx, const ufx_ucp_worker_params_t &params);
     ufx_status_t open();
+    void open_debug_socket();
     unsigned progress_inner();
     unsigned progress_outer();
     unsigned run_peers();
@@ -143,6 +145,7 @@ private:
     std::vector<ucs::owner<rail>> rails_;
     ucs::owner<rail> self_rail_;
     std::unique_ptr<control_path> control_;
+    ucs::owner<debug_socket> debug_; // if UFX_DEBUG_SOCKET asks for it
     unsigned next_slot_ = 0;
     std::vector<ucs::owner<peer>> peers_;
     std::vector<ucs::owner<peer>> twins_; // none, or both ends of the eps to the own worker

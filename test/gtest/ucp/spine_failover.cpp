@@ -89,6 +89,23 @@ TEST_CASE("tcp: the second rail dies while the first one's fragments are replaye
     REQUIRE(p.until([&] { return settled(p); }));
 }
 
+TEST_CASE("tcp: local 0 and remote 1 are left: that crossed pair is wired", "[spine][tcp][X05]")
+{
+    pair p(quick_rails());
+    traffic t(p);
+    REQUIRE(t.run_until([&] { return t.completed() > 100; }));
+    p.set_link(p.a, "rail1", false);
+    p.set_link(p.b, "rail0", false);
+    const std::uint64_t before = t.completed();
+    REQUIRE(t.run_until([&] { return t.completed() > before + 500; }));
+    CHECK(p.a.events.empty());
+    p.set_link(p.a, "rail1", true);
+    p.set_link(p.b, "rail0", true);
+    REQUIRE(t.finish());
+    CHECK(t.verify());
+    REQUIRE(p.until([&] { return settled(p); }));
+}
+
 TEST_CASE("tcp: the control connection's own rail dies: seals arrive by another address",
           "[spine][tcp][X21]")
 {

@@ -231,6 +231,26 @@ TEST_CASE("fake: a port query catches a port event that was lost", "[spine][fake
     }));
 }
 
+TEST_CASE("fake: without failover the first failure of a lane fails the ep, on both sides",
+          "[spine][fake]")
+{
+    ucs::fake_clock clock;
+    pair_options options = fake_rails(2);
+    options.error_mode = UFX_UCP_ERROR_MODE_PEER;
+    pair p(options);
+    traffic t(p);
+    REQUIRE(step(t, p, clock, 2000, true, [&] { return t.completed() > 10; }));
+    fake::sides("wire1").at(0)->fail_eps(own_error);
+    REQUIRE(step(t, p, clock, 2000, false, [&] {
+        return !p.a.events.empty() && !p.b.events.empty();
+    }));
+    CHECK(p.a.events[0].type == UFX_UCP_EP_EVENT_ERROR);
+    CHECK(p.b.events[0].type == UFX_UCP_EP_EVENT_ERROR);
+    CHECK(t.each_completed_once());
+    CHECK(ufx_ucp_put(p.a.ep, p.a.memory, 8, p.a.peer_addr, p.a.peer_key, nullptr, nullptr) ==
+          UFX_ERR_SHUTDOWN);
+}
+
 TEST_CASE("fake: towards a silent peer there is at most one attempt a hold-off", "[spine][fake][T17]")
 {
     ucs::fake_clock clock;

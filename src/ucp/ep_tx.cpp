@@ -260,7 +260,14 @@ void ep_tx::expire(request &r)
         expire(*notify);
     }
     drop_unposted(r, UFX_ERR_TIMEOUT, core::cause::OP_DEADLINE, true);
-    if (request *same = pool.find(id); same != nullptr && !same->completed && is_am(*same)) {
+    request *same = pool.find(id);
+    if (same == nullptr || same->completed || !is_am(*same)) {
+        return;
+    }
+    // An RTS may have arrived: its buffer is given back when the peer says that it does not read.
+    if (same->type == am_type::RTS && same->admitted && ep_.failover() != nullptr) {
+        send_revoke(ep_, *same);
+    } else {
         answered(*same, UFX_ERR_TIMEOUT, false);
     }
 }
@@ -312,11 +319,30 @@ void ep_tx::abandon(ufx_status_t status)
         if (ep_.failover() != nullptr) {
             ep_.failover()->end_op(id, status, core::cause::NONE, ep_.remote().actions());
         }
-        if (request *same = pool.find(id); same != nullptr && !same->completed) {
+        // While lanes live the peer may still read what an RTS named.
+        request *same = pool.find(id);
+        const bool is_read = same != nullptr && same->type == am_type::RTS &&
+                             status == UFX_ERR_CANCELED && !ep_.lanes().empty();
+        if (same != nullptr && !same->completed && !is_read) {
             answered(*same, status, false);
         }
     }
     pass_flushes();
+}
+
+// What waited for the last lane of a closed ep: nobody reads these buffers any more.
+void ep_tx::last_lane_gone()
+{
+    std::vector<ucs::handle> open;
+    for (request &r : open_) {
+        open.push_back(r.id);
+    }
+    for (const ucs::handle id : open) {
+        request *r = ep_.home().requests.find(id);
+        if (r != nullptr && !r->completed) {
+            answered(*r, end_status_, false);
+        }
+    }
 }
 
 void ep_tx::on_fragment_done(const core::act::fragment_done &done)

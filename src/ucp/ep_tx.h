@@ -101,6 +101,7 @@ private:
     void end(request &r);
     void drop_unposted(request &r, ufx_status_t status, core::cause why, bool remote_final);
     void seal_lanes_of(const request &r);
+    void last_lane_gone();
 
     // ep_tx_post.cpp
     unsigned post_replays();

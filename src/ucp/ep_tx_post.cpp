@@ -119,6 +119,9 @@ void ep_tx::lane_gone(lane &over)
         }
         return p->over == &over;
     });
+    if (abandoned_ && ep_.lanes().size() == 1) {
+        last_lane_gone();
+    }
 }
 
 double ep_tx::weight_of(const lane &over) const

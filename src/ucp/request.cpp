@@ -173,6 +173,9 @@ extern "C" ufx_status_t ufx_ucp_request_check(ufx_ucp_request_h handle) noexcept
 
 extern "C" void ufx_ucp_request_free(ufx_ucp_request_h handle) noexcept
 {
+    if (handle == nullptr) {
+        return;
+    }
     ucp::request &r = ucp::request::of(handle);
     auto guard = r.home.lock();
     r.home.requests.release(r);

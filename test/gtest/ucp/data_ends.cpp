@@ -2,6 +2,8 @@
 // How operations end: cancel, deadlines, the user's errors, tokens that say little, a dead peer.
 #include "data_fake_pair.h"
 
+#include "ucp/core/op_state.h"
+
 #include <deque>
 
 using ufx::test::fake_pair;
@@ -272,4 +274,49 @@ TEST_CASE("ucp: when the peer is gone every operation ends once, and the error c
     CHECK(p.a.events.front().type == UFX_UCP_EP_EVENT_ERROR);
     CHECK(ufx_ucp_put(p.a.ep, local.data(), 1, p.a.peer_addr, p.a.peer_key, nullptr, nullptr) ==
           UFX_ERR_SHUTDOWN);
+}
+
+TEST_CASE("ucp: an ep's error and the death of the peer's transfers wait until lanes are quiet",
+          "[data][fake][X11][M23]")
+{
+    fake_pair p;
+    std::vector<std::byte> local(4 * mtu);
+    std::vector<ufx::uct::fake::side *> target = {&p.peers(0), &p.peers(1)};
+    for (ufx::uct::fake::side *s : target) {
+        s->hold_quiet = true;
+    }
+    fill(p.b.memory, local.size(), 7);
+    waiter w;
+    put(p, w, local);
+    ufx_ucp_worker_destroy(p.a.worker); // the initiator dies in the middle
+    p.a.worker = nullptr;
+    // Long enough for the death to be noticed.
+    (void)p.until([&] { return !p.b.events.empty(); }, std::chrono::seconds(1));
+    CHECK(p.b.events.empty());
+    for (ufx::uct::fake::side *s : target) {
+        s->hold_quiet = false;
+    }
+    const auto is_told = [&] {
+        for (const ufx_ucp_ep_event_t &event : p.b.events) {
+            if (event.type == UFX_UCP_EP_EVENT_PEER_TRANSFERS_DEAD) {
+                return true;
+            }
+        }
+        return false;
+    };
+    REQUIRE(p.until(is_told));
+    std::vector<std::byte> now(p.b.memory, p.b.memory + local.size());
+    p.rounds(100);
+    CHECK(std::memcmp(now.data(), p.b.memory, local.size()) == 0);
+}
+
+TEST_CASE("op_state: what comes after the first terminal event changes nothing", "[data][M12]")
+{
+    ufx::ucp::core::op_state state(2);
+    CHECK_FALSE(state.fragment_final(UFX_OK));
+    CHECK(state.fragment_final(UFX_OK));
+    CHECK(state.status() == UFX_OK);
+    CHECK_FALSE(state.claim(UFX_ERR_UNREACHABLE)); // a late flush CQE
+    CHECK_FALSE(state.fragment_final(UFX_ERR_UNREACHABLE));
+    CHECK(state.status() == UFX_OK);
 }

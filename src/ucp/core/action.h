@@ -143,8 +143,8 @@ struct replay_ready {
 struct incoming_ep {
     control_msg msg;
 };
-// Every lane is quiet: no write of the peer lands any more, and what was posted has ended. End what was
-// never posted with the same status, then deliver the error to the user.
+// Every lane is quiet: no write of the peer lands any more, and what was posted has ended. End what
+// was never posted with the same status, then deliver the error to the user.
 struct ep_error {
     ep_id ep = 0;
     ufx_status_t status{};

@@ -152,6 +152,9 @@ void lane_slot::on_req(lane_env &env, const lane_req_msg &msg)
         end_shaking(env, lane_state::GONE); // the starter gave that one up
     }
     if (!is_free()) {
+        if (mutated(mutant::SKIP_SEAL) && is_live()) {
+            begin_seal(env, cause::PEER_SEAL);
+        }
         return; // the old lane is not judged here yet: the REQ comes again
     }
     highest_ = epoch; // burned even if it is refused: a late duplicate must not be accepted

@@ -13,7 +13,7 @@ namespace {
 // rail.
 bool explains_retry(const seal_msg &seal)
 {
-    if (seal.own_error) {
+    if (seal.own_error || seal.ep_gone) {
         return true;
     }
     return seal.scope == scope::LANE && seal.why != cause::PEER_SEAL &&
@@ -43,7 +43,8 @@ void lane_slot::open_record(lane_env &env, epoch_t epoch, const landed_position 
     if (env.rx_window != nullptr) {
         seal.window = *env.rx_window;
     }
-    env.book.open(seal, env.now, env.out);
+    const bool awaits_peer = state_ == lane_state::SEAL_SENT && epoch == epoch_;
+    env.book.open(seal, awaits_peer && !peer_seal_, env.now, env.out);
 }
 
 // A second own QP error within the hold-off condemns the rail. Protection errors and RNR_EXC are
@@ -103,7 +104,7 @@ void lane_slot::begin_seal(lane_env &env, cause why)
     step_ = shake_step::NONE;
     seal_ = seal_step::QUIESCING;
     disarm(env, timer_kind::LANE_SHAKE);
-    if (mutated(mutant::SKIP_SEAL) || mutated(mutant::COMPLETE_BEFORE_SEAL)) {
+    if (mutated(mutant::COMPLETE_BEFORE_SEAL)) {
         env.out.push_back(act::purge_lane{ref(), {}});
     }
     if (mutated(mutant::SKIP_SEAL)) {
@@ -150,8 +151,8 @@ void lane_slot::token_read(lane_env &env, epoch_t epoch, const landed_position &
         judge(env);
         return;
     }
-    open_record(env, epoch_, landed, why_, own_error_);
     state_ = lane_state::SEAL_SENT;
+    open_record(env, epoch_, landed, why_, own_error_);
     if (peer_seal_) {
         judge(env);
     }
@@ -163,6 +164,7 @@ void lane_slot::judge(lane_env &env)
     seal_ = seal_step::NONE;
     landed_position landed;
     if (peer_seal_) {
+        env.book.peer_sealed(env.own_ep, rail_, epoch_, env.out);
         landed = peer_seal_->landed;
     } else if (env.peer_dead) {
         landed.grade = grade::OPEN;

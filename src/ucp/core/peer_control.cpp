@@ -137,7 +137,7 @@ void peer::seal_unknown(const seal_msg &msg, time_ns now, action_list &out)
         seal.landed.grade = grade::BLIND;
         seal.landed.nothing = false;
     }
-    book_.open(seal, now, out);
+    book_.open(seal, false, now, out);
 }
 
 void peer::on_msg(const seal_ack_msg &msg, time_ns now, action_list &out)
@@ -184,6 +184,9 @@ void peer::on_msg(const window_req_msg &msg, time_ns, action_list &out)
     if (ep *e = ep_of(msg.dst_ep, msg.src_ep)) {
         out.push_back(
             act::send{window_ack_msg{e->id_, msg.src_ep, e->rx_.window(), e->rx_.taken()}, 0});
+    } else if (msg.dst_ep != 0) {
+        // Forgotten here, when the peer was declared dead: it would ask for ever.
+        out.push_back(act::send{ep_close_msg{msg.dst_ep, msg.src_ep, {}}, 0});
     }
 }
 

@@ -37,8 +37,8 @@ struct rail_env {
     time_ns now = 0;
     const config &cfg;
     bool other_up = false; // another rail to this peer is UP
-    // A SEAL of scope RAIL for this rail is not acked yet: a rail that came back before the peer has
-    // seen it would be drained again by it.
+    // A SEAL of scope RAIL for this rail is not acked yet: a rail that came back before the peer
+    // has seen it would be drained again by it.
     bool seal_open = false;
     action_list &out;
 };

@@ -17,14 +17,14 @@ timer_id timer_of(const seal_msg &seal)
 
 } // namespace
 
-void seal_book::open(seal_msg seal, time_ns now, action_list &out)
+void seal_book::open(seal_msg seal, bool awaits_peer, time_ns now, action_list &out)
 {
     seal.seal_id = ++last_id_;
     out.push_back(act::send{seal, 0});
     if (mutated(mutant::NO_SEAL_ACK)) {
         return;
     }
-    records_.push_back({seal, {}});
+    records_.push_back({seal, {}, awaits_peer, false});
     out.push_back(act::arm_timer{timer_of(seal), now + records_.back().schedule.next()});
 }
 
@@ -66,7 +66,7 @@ bool seal_book::holds_any_of(ep_id own_ep) const
 bool seal_book::holds_rail(rail_id rail) const
 {
     return std::any_of(records_.begin(), records_.end(), [&](const record &r) {
-        return r.seal.lane.rail == rail && r.seal.scope == scope::RAIL;
+        return r.seal.lane.rail == rail && r.seal.scope == scope::RAIL && !r.acked;
     });
 }
 
@@ -82,15 +82,37 @@ void seal_book::timer(std::uint64_t seal_id, time_ns now, action_list &out)
 
 ep_id seal_book::ack(std::uint64_t seal_id, action_list &out)
 {
-    for (auto r = records_.begin(); r != records_.end(); ++r) {
-        if (r->seal.seal_id == seal_id) {
-            const ep_id own = r->seal.lane.src_ep;
-            out.push_back(act::disarm_timer{timer_of(r->seal)});
-            records_.erase(r);
+    for (record &r : records_) {
+        if (r.seal.seal_id == seal_id) {
+            const ep_id own = r.seal.lane.src_ep;
+            r.acked = true;
+            release_settled(out);
             return own;
         }
     }
     return 0;
+}
+
+void seal_book::peer_sealed(ep_id own_ep, rail_id rail, epoch_t epoch, action_list &out)
+{
+    for (record &r : records_) {
+        const lane_name &lane = r.seal.lane;
+        if (lane.src_ep == own_ep && lane.rail == rail && lane.epoch == epoch) {
+            r.awaits_peer = false;
+        }
+    }
+    release_settled(out);
+}
+
+void seal_book::release_settled(action_list &out)
+{
+    std::erase_if(records_, [&](const record &r) {
+        const bool settled = r.acked && !r.awaits_peer;
+        if (settled) {
+            out.push_back(act::disarm_timer{timer_of(r.seal)});
+        }
+        return settled;
+    });
 }
 
 void seal_book::forget_all(action_list &out)

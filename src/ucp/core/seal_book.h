@@ -10,12 +10,15 @@
 
 namespace ufx::ucp::core {
 
-// A record outlives its lane and even its ep; it dies by SEAL_ACK or when the peer is declared
-// dead.
+// A record outlives its lane and even its ep. It dies by SEAL_ACK, or when the peer is declared
+// dead; one of a lane that waits for the peer's SEAL is resent until that has come too: the peer
+// may have acked and then, before it sent its own, declared this side dead and forgotten all.
 class seal_book {
 public:
     // Files the SEAL under a new seal id, sends it, and arms its timer.
-    void open(seal_msg seal, time_ns now, action_list &out);
+    void open(seal_msg seal, bool awaits_peer, time_ns now, action_list &out);
+    // The peer's SEAL for that lane has come.
+    void peer_sealed(ep_id own_ep, rail_id rail, epoch_t epoch, action_list &out);
     // Sends the record of that lane again, if there is one that is not acked. True if there was.
     bool answer_again(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch, action_list &out);
     // Of (own ep, rail, epoch): one is kept and not acked.
@@ -33,6 +36,8 @@ public:
     struct record {
         seal_msg seal;
         resend schedule;
+        bool awaits_peer = false;
+        bool acked = false;
     };
     const std::vector<record> &records() const { return records_; }
 
@@ -42,10 +47,13 @@ public:
         v(last_id_);
         for (const record &r : records_) {
             v.message(r.seal);
+            v(r.awaits_peer);
+            v(r.acked);
         }
     }
 
 private:
+    void release_settled(action_list &out);
     const record *find(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch) const;
 
     std::uint64_t last_id_ = 0;

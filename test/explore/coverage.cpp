@@ -9,11 +9,11 @@ namespace {
 constexpr const char *lane_states[] = {
     "GONE",      "WANTING",     "CREATING",      "REQ_SENT",  "CONNECTING", "REP_SENT", "LIVE",
     "QUIESCING", "DRAINING_RX", "READING_TOKEN", "SEAL_SENT", "JUDGING",    "PURGED"};
-constexpr const char *lane_events[] = {"LANE_WANT", "LANE_REQ",     "LANE_REP", "LANE_READY",
-                                       "LANE_REFUSED", "SEAL",      "failed",   "timer"};
+constexpr const char *lane_events[] = {"LANE_WANT",    "LANE_REQ", "LANE_REP", "LANE_READY",
+                                       "LANE_REFUSED", "SEAL",     "failed",   "timer"};
 constexpr const char *rail_states[] = {"UP", "SUSPECT", "DRAINING", "DOWN", "PROBING"};
-constexpr const char *rail_events[] = {"hard",     "soft", "progress", "port", "grace",
-                                       "hold-off", "PROBE_OK", "probe", "admin"};
+constexpr const char *rail_events[] = {"hard",     "soft",     "progress", "port", "grace",
+                                       "hold-off", "PROBE_OK", "probe",    "admin"};
 
 std::string state_of(const ucp::core::lane_slot &slot)
 {

@@ -10,10 +10,11 @@ namespace ufx::explore {
 namespace {
 
 constexpr const char *names[] = {
-    "DELIVER", "TIMER",    "CREATED", "QUIET",  "POST",      "ARRIVE",  "POLL",    "ACK",
-    "NOP",     "PROBE",    "IDLE",    "RETRY_EXC", "RESET",   "PORT_DOWN", "PORT_UP",
-    "HEAL",    "PEER_DEAD", "LOSE",   "DOUBLE", "QP_ERROR",  "RNR_EXC", "CUT",     "FATAL",
-    "STALL",   "CANCEL",   "DEADLINE", "DRAIN", "RESUME",    "CLOSE",   "DIE"};
+    "DELIVER", "TIMER", "CREATED",   "QUIET",  "POST",      "ARRIVE",   "POLL",
+    "ACK",     "NOP",   "PROBE",     "IDLE",   "RETRY_EXC", "RESET",    "PORT_DOWN",
+    "PORT_UP", "HEAL",  "PEER_DEAD", "FORGET", "LOSE",      "DOUBLE",   "QP_ERROR",
+    "RNR_EXC", "CUT",   "FATAL",     "STALL",  "CANCEL",    "DEADLINE", "DRAIN",
+    "RESUME",  "CLOSE", "DIE",       "DISOWN", "BROKEN",    "WEDGE"};
 static_assert(std::size(names) == static_cast<std::size_t>(step::COUNT));
 
 } // namespace

@@ -15,7 +15,7 @@ enum class step : std::uint8_t {
     // Progress of a healthy world.
     DELIVER, // control message `a` (its type) about (rail, epoch) reaches `side`
     TIMER,   // timer `a` (its kind) of (rail, id `epoch`) fires at `side`
-    CREATED, // the uct ep of that lane exists
+    CREATED, // the uct ep of that lane exists, or is connected
     QUIET,   // that lane's QP is quiet
     POST,    // `side` posts a new or replayed fragment of op `a` on that rail's lane
     ARRIVE,  // the next packet on that lane reaches `side`
@@ -31,20 +31,24 @@ enum class step : std::uint8_t {
     PORT_UP,
     HEAL, // that rail works again
     PEER_DEAD,
+    FORGET, // `side` forgets an ep and a peer that it declared dead
     // Faults, from the scenario's budget.
-    LOSE,      // like DELIVER, but the message is gone
-    DOUBLE,    // like DELIVER, but a copy stays
-    QP_ERROR,  // own error of that lane at `side`
-    RNR_EXC,   // of that lane at `side`
-    CUT,       // that rail carries nothing; a = 1, 2: only towards side a - 1
-    FATAL,     // the device of `side` on that rail is dead: no token can be read
-    STALL,     // `side` believes that the rail stalls
-    CANCEL,    // the user cancels op `a`
-    DEADLINE,  // op `a` misses its deadline
-    DRAIN,     // the administrator of `side` drains that rail
-    RESUME,    // and resumes it
-    CLOSE,     // the user of `side` closes the ep
-    DIE,       // the process of `side` is killed
+    LOSE,     // like DELIVER, but the message is gone
+    DOUBLE,   // like DELIVER, but a copy stays
+    QP_ERROR, // own error of that lane at `side`
+    RNR_EXC,  // of that lane at `side`
+    CUT,      // that rail carries nothing; a = 1, 2: only towards side a - 1
+    FATAL,    // the device of `side` on that rail is dead: no token can be read
+    STALL,    // `side` believes that the rail stalls
+    CANCEL,   // the user cancels op `a`
+    DEADLINE, // op `a` misses its deadline
+    DRAIN,    // the administrator of `side` drains that rail
+    RESUME,   // and resumes it
+    CLOSE,    // the user of `side` closes the ep
+    DIE,      // the process of `side` is killed
+    DISOWN,   // `side` declares a peer dead that lives
+    BROKEN,   // making or connecting the uct ep of that lane fails
+    WEDGE,    // the QP of that lane at `side` will not close: it goes on to receive
     COUNT
 };
 

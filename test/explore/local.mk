@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Interleavings of the failover core: `explore` drives the objects that libufx_ucp links; make check
 # runs a sample, make check-long far more. `explore_mutants` is the same with wrong versions inside.
-EXPLORE_SOURCES = \
+EXPLORE_WORLD = \
 	%D%/coverage.cpp \
 	%D%/event.cpp \
-	%D%/main.cpp \
 	%D%/scenario.cpp \
 	%D%/search.cpp \
 	%D%/world_check.cpp \
 	%D%/world_enabled.cpp \
 	%D%/world_exec.cpp \
+	%D%/world_run.cpp \
 	%D%/world_steps.cpp \
 	%D%/coverage.h \
 	%D%/event.h \
@@ -17,6 +17,7 @@ EXPLORE_SOURCES = \
 	%D%/search.h \
 	%D%/subject.h \
 	%D%/world.h
+EXPLORE_SOURCES = $(EXPLORE_WORLD) %D%/main.cpp
 
 check_PROGRAMS += explore
 explore_SOURCES = $(EXPLORE_SOURCES)

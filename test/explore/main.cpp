@@ -26,9 +26,11 @@ struct options {
 };
 
 constexpr const char *usage =
-    "usage: explore [--scenario NAME] [--states N] [--walks N] [--length N] [--seed N] [--epochs N]\n"
+    "usage: explore [--scenario NAME] [--states N] [--walks N] [--length N] [--seed N] [--epochs "
+    "N]\n"
     "               [--unreached FILE] [--out FILE] [--replay FILE] [--mutant NAME] [--shortest]\n"
-    "Explores every scenario (or one) breadth first up to N states and by N random walks, each run\n"
+    "Explores every scenario (or one) breadth first up to N states and by N random walks, each "
+    "run\n"
     "to its end. FILE of --unreached lists the (state, event) pairs that need not be reached.\n";
 
 constexpr const char *rows =

@@ -18,9 +18,9 @@ enum class plan_kind : std::uint8_t { PUT, GET, AM };
 struct op_plan {
     std::uint8_t side = 0;
     plan_kind kind{};
-    std::uint8_t parts = 1;  // PUT: packets of its one fragment; AM: fragments
-    std::uint8_t group = 0;  // PUT: member of that group; AM: a notify after it
-    bool polled = false;     // PUT: TARGET_POLLS_MEMORY
+    std::uint8_t parts = 1; // PUT: packets of its one fragment; AM: fragments
+    std::uint8_t group = 0; // PUT: member of that group; AM: a notify after it
+    bool polled = false;    // PUT: TARGET_POLLS_MEMORY
 };
 
 struct scenario {
@@ -32,7 +32,7 @@ struct scenario {
     std::uint8_t fault_budget;
     std::uint8_t message_budget; // LOSE and DOUBLE together
     std::uint64_t hold_bytes = 1024;
-    bool slow_create = false;    // uct eps take time to come into being
+    bool slow_create = false; // uct eps take time to come into being
 };
 
 std::span<const scenario> all_scenarios();

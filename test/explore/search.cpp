@@ -98,7 +98,8 @@ finding breadth_first(const scenario &plan, const limits &to, coverage &seen, ta
                 steps.push_back(e);
                 return {steps, next.broken()};
             }
-            if (next.highest_epoch() > to.epochs || !known.emplace(next.hash(), origins.size()).second) {
+            if (next.highest_epoch() > to.epochs ||
+                !known.emplace(next.hash(), origins.size()).second) {
                 continue;
             }
             const auto child = static_cast<std::uint32_t>(origins.size());
@@ -180,8 +181,8 @@ finding shrink(const scenario &plan, const finding &found)
             for (std::size_t at = 0; at < best.steps.size();) {
                 trace fewer = best.steps;
                 fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at),
-                            fewer.begin() + static_cast<std::ptrdiff_t>(
-                                                std::min(at + chunk, fewer.size())));
+                            fewer.begin() +
+                                static_cast<std::ptrdiff_t>(std::min(at + chunk, fewer.size())));
                 finding tried = replay(plan, fewer, unused);
                 if (kind_of(tried.broken) == wanted && tried.steps.size() < best.steps.size()) {
                     best = std::move(tried);

@@ -56,34 +56,40 @@ struct pipe {
     std::uint8_t applied = 0;       // the receiver's next expected one
 };
 
-enum class end_state : std::uint8_t { NONE, CREATING, CLOSED, OPEN, ERROR, QUIET, GONE };
+// WEDGED: sealed with grade OPEN, because the QP would not close; what is on the wire still
+// arrives.
+enum class end_state : std::uint8_t { NONE, CREATING, CLOSED, OPEN, ERROR, QUIET, WEDGED, GONE };
 
 struct link {
     std::uint8_t rail = 0;
     core::epoch_t epoch = 0;
     bool probe = false;
     end_state ends[2]{};
+    bool connecting[2]{};
     bool quiescing[2]{};
     bool nop[2]{};
     bool blind[2]{};
     bool by_error[2]{}; // the QP was in ERR by itself
+    bool wedged[2]{};   // it will not close
+    bool released[2]{}; // the core needs it no more, wedged or not
     pipe from[2];       // from[s]: what side s sends
 };
 
 // What a user's op went through, seen from above.
 struct op_watch {
     core::op_state state;
-    core::am_number first = 0;  // AM
-    bool unposted = true;       // PUT, GET: never posted yet
-    bool wanted_end = false;    // canceled or past its deadline
-    std::uint8_t applied[2]{};  // PUT: how often each byte was written
-    bool data = false;          // GET
-    std::uint8_t handled = 0;   // AM: handler runs
+    core::am_number first = 0; // AM
+    bool unposted = true;      // PUT, GET: never posted yet
+    bool wanted_end = false;   // canceled or past its deadline
+    std::uint8_t applied[2]{}; // PUT: how often each byte was written
+    bool data = false;         // GET
+    std::uint8_t handled = 0;  // AM: handler runs
     std::uint8_t final_parts = 0;
-    bool consumed = false;      // PUT: its notify was handled
-    bool memory_final = false;  // the completion said that remote memory is final
-    bool blind = false;         // it was judged under BLIND: a second write is allowed
-    std::uint32_t bytes = 0;    // the byte-count mutant's sum
+    bool consumed = false;     // PUT: its notify was handled
+    bool memory_final = false; // the completion said that remote memory is final
+    bool blind = false;        // it was judged under BLIND or OPEN: a second write is allowed
+    bool open = false;         // it was judged under OPEN
+    std::uint32_t bytes = 0;   // the byte-count mutant's sum
 };
 
 struct inbox_entry {
@@ -107,13 +113,14 @@ struct side_state {
     bool dead_device[2]{};
     std::uint8_t probe_wanted[2]{}; // epoch of the probe that runs
     bool idle_wanted[2]{};
-    std::uint8_t lane_errors[2]{};  // own QP errors since the rail was last healthy
-    bool blamed[2]{};               // something on this side's rail justifies a DRAINING
+    std::uint8_t lane_errors[2]{}; // own QP errors since the rail was last healthy
+    bool blamed[2]{};              // something on this side's rail justifies a DRAINING
     bool ep_error = false;
     bool ep_closed = false;
     bool closing = false;
-    bool drained[2]{};              // by the administrator
+    bool drained[2]{}; // by the administrator
     bool killed = false;
+    bool disowned = false; // it declared the peer dead and forgot the ep
 };
 
 class world {
@@ -129,8 +136,9 @@ public:
     // The first broken promise, or empty.
     const std::string &broken() const { return broken_; }
 
-    // No more faults; rails heal; runs every step fairly, clocks in order, until nothing is left to do.
-    // The promise that it then breaks (an op that hangs, a record kept, a rail not UP), or empty.
+    // No more faults; rails heal; runs every step fairly, clocks in order, until nothing is left to
+    // do. The promise that it then breaks (an op that hangs, a record kept, a rail not UP), or
+    // empty.
     std::string settle();
 
     std::pair<std::uint64_t, std::uint64_t> hash() const;
@@ -176,6 +184,7 @@ private:
     void answer(std::function<void()> what) { answers_.push_back(std::move(what)); }
     core::verdict verdict_of(const record &r, const core::landed_position &landed) const;
     void created(unsigned side, link &l);
+    void connected(unsigned side, link &l);
     void post(unsigned side, link &l, std::uint8_t op);
     void post_am(unsigned side, link &l, const core::am_tx::entry &e);
     void complete(unsigned side, link &l, const record &r);
@@ -209,7 +218,8 @@ private:
     void wrote(unsigned op, unsigned byte);
     void check_done(unsigned side, unsigned op, const core::act::fragment_done &a);
     std::string unfinished() const;
-    bool locally_quiet(unsigned side, unsigned op) const;
+    bool locally_quiet(unsigned side, unsigned op, unsigned part) const;
+    bool lives(unsigned side) const { return !sides_[side].killed && ep_of(side) != nullptr; }
 
     link *find_link(std::uint8_t rail, core::epoch_t epoch, bool probe);
     const link *find_link(std::uint8_t rail, core::epoch_t epoch, bool probe) const;
@@ -217,6 +227,7 @@ private:
     core::lane_ref ref_of(const link &l) const { return {l.probe ? 0U : 1U, l.rail, l.epoch}; }
     const core::ep *ep_of(unsigned side) const { return sides_[side].peer.find_ep(1); }
     core::ep *ep_of(unsigned side) { return sides_[side].peer.find_ep(1); }
+    void forget_peer(unsigned side);
     void drop_dead_links();
 
     const scenario *plan_;

@@ -45,14 +45,14 @@ void world::wrote(unsigned op, unsigned byte)
     }
 }
 
-bool world::locally_quiet(unsigned side, unsigned op) const
+bool world::locally_quiet(unsigned side, unsigned op, unsigned part) const
 {
     for (const link &l : links_) {
         if (l.ends[side] != end_state::OPEN && l.ends[side] != end_state::ERROR) {
             continue;
         }
         for (const record &r : l.from[side].posted) {
-            if (r.op == op && r.kind != plan_kind::AM) {
+            if (r.op == op && r.part == part && !r.skip) {
                 return false;
             }
         }
@@ -77,7 +77,7 @@ void world::check_done(unsigned side, unsigned op, const core::act::fragment_don
         return;
     }
     watch.final_parts |= bit;
-    const bool peer_lives = !sides_[1 - side].killed;
+    const bool peer_lives = lives(1 - side);
     if (a.status == UFX_OK && plan.kind == plan_kind::PUT) {
         for (unsigned i = 0; i < plan.parts; ++i) {
             if (watch.applied[i] == 0 && peer_lives) {
@@ -92,11 +92,11 @@ void world::check_done(unsigned side, unsigned op, const core::act::fragment_don
         !ep_of(1 - side)->rx().window().covers(watch.first + a.part)) {
         fail(name + ": OK though the peer's window does not cover it");
     }
-    if (plan.kind != plan_kind::AM && !locally_quiet(side, op)) {
+    if (!locally_quiet(side, op, static_cast<unsigned>(a.part))) {
         fail(name + ": ends while the local device may still use its buffer");
     }
     const bool ep_ends = ep_of(side)->state() != core::ep::life::ALIVE;
-    bool excused = watch.wanted_end || ep_ends || (plan.polled && watch.blind);
+    bool excused = watch.wanted_end || ep_ends || watch.open || (plan.polled && watch.blind);
     for (unsigned other = 0; other < ops_.size(); ++other) { // a notify whose PUT failed
         excused = excused || (plan.group != 0 && plan_->ops[other].group == plan.group &&
                               ops_[other].state.status() != UFX_OK);
@@ -105,8 +105,8 @@ void world::check_done(unsigned side, unsigned op, const core::act::fragment_don
         fail(name + ": ends with an error that nothing justifies");
     }
     if (watch.state.fragment_final(a.status, a.why, a.remote_final)) {
-        watch.memory_final = watch.state.remote_final() &&
-                             watch.state.status() != UFX_ERR_UNREACHABLE;
+        watch.memory_final =
+            watch.state.remote_final() && watch.state.status() != UFX_ERR_UNREACHABLE;
     }
 }
 
@@ -156,7 +156,7 @@ std::string world::unfinished() const
             return "op " + std::to_string(op) + " never ends";
         }
         if (plan.kind == plan_kind::AM && ops_[op].state.status() == UFX_OK &&
-            ops_[op].handled == 0 && !sides_[1 - plan.side].killed) {
+            ops_[op].handled == 0 && lives(1 - plan.side)) {
             return "op " + std::to_string(op) + ": OK and never handled";
         }
     }
@@ -171,7 +171,10 @@ std::string world::unfinished() const
         if (s.closing && !s.ep_closed) {
             return "a close never ends";
         }
-        if (sides_[1 - side].killed || sides_[1 - side].closing || s.closing) {
+        if (s.disowned || !lives(1 - side)) {
+            continue; // its ops have ended; it may still believe in a peer that forgot it
+        }
+        if (sides_[1 - side].closing || s.closing) {
             if (ep_of(side)->state() != core::ep::life::DEAD) {
                 return "the ep never dies";
             }
@@ -232,7 +235,7 @@ void fold_link(hasher &h, const link &l)
     h(l.rail | l.probe << 8 | l.epoch << 16);
     for (unsigned s = 0; s < 2; ++s) {
         h(static_cast<unsigned>(l.ends[s]) | l.quiescing[s] << 4 | l.nop[s] << 5 | l.blind[s] << 6 |
-          l.by_error[s] << 7);
+          l.by_error[s] << 7 | l.wedged[s] << 8 | l.connecting[s] << 9);
         const pipe &p = l.from[s];
         h(p.sent | p.applied << 8 | p.wire.size() << 16 | p.posted.size() << 24 |
           p.receive_cq.size() << 32);
@@ -269,7 +272,7 @@ std::pair<std::uint64_t, std::uint64_t> world::hash() const
             h(s.dead_device[r] | s.probe_wanted[r] << 1 | s.idle_wanted[r] << 10 |
               s.blamed[r] << 12 | s.lane_errors[r] << 13 | s.drained[r] << 20);
         }
-        h(s.ep_error | s.ep_closed << 1 | s.closing << 2 | s.killed << 3);
+        h(s.ep_error | s.ep_closed << 1 | s.closing << 2 | s.killed << 3 | s.disowned << 4);
     }
     for (const link &l : links_) {
         fold_link(h, l);

@@ -11,14 +11,15 @@ namespace ufx::explore {
 
 namespace {
 
-bool still_carries(end_state s)
+bool still_receives(end_state s)
 {
-    return s == end_state::OPEN;
+    return s == end_state::OPEN || s == end_state::WEDGED;
 }
 
 bool dead_end(end_state s)
 {
-    return s == end_state::ERROR || s == end_state::QUIET || s == end_state::GONE;
+    return s == end_state::ERROR || s == end_state::QUIET || s == end_state::WEDGED ||
+           s == end_state::GONE;
 }
 
 event about(step kind, unsigned side, const link &l)
@@ -47,17 +48,17 @@ void world::add_link_steps(std::vector<event> &out, const link &l, unsigned side
     const pipe &in = l.from[1 - side];
     const pipe &mine = l.from[side];
     const end_state end = l.ends[side];
-    if (end == end_state::CREATING && plan_->slow_create && !l.probe) {
+    if ((end == end_state::CREATING || l.connecting[side]) && plan_->slow_create && !l.probe) {
         out.push_back(about(step::CREATED, side, l));
     }
-    if (still_carries(end) && !in.wire.empty() && !cut_towards(l.rail, side)) {
+    if (still_receives(end) && !in.wire.empty() && !cut_towards(l.rail, side)) {
         out.push_back(about(step::ARRIVE, side, l));
     }
     if (!in.receive_cq.empty() && end != end_state::GONE) {
         out.push_back(about(step::POLL, side, l));
     }
     const bool late = core::mutated(core::mutant::GENERATION_IGNORED) && !mine.posted.empty();
-    if (!mine.posted.empty() && (still_carries(end) || late) && !cut_towards(l.rail, side)) {
+    if (!mine.posted.empty() && (end == end_state::OPEN || late) && !cut_towards(l.rail, side)) {
         const record &r = mine.posted.front();
         if (r.start + r.packets <= mine.applied) {
             out.push_back(about(step::ACK, side, l));
@@ -82,6 +83,9 @@ void world::add_link_steps(std::vector<event> &out, const link &l, unsigned side
 void world::add_user_steps(std::vector<event> &out, unsigned side) const
 {
     const auto s = static_cast<std::uint8_t>(side);
+    if (ep_of(side) == nullptr) {
+        return;
+    }
     const core::ep &e = *ep_of(side);
     for (std::uint8_t rail = 0; rail < plan_->rails; ++rail) {
         const core::lane_slot *lane = e.lane(rail);
@@ -117,7 +121,8 @@ void world::add_enabled(std::vector<event> &out, unsigned side) const
             out.push_back({step::PROBE, s, rail, 0, 0});
         }
         const bool busy = std::any_of(links_.begin(), links_.end(), [&](const link &l) {
-            return l.rail == rail && !l.from[side].posted.empty() && l.ends[side] != end_state::GONE;
+            return l.rail == rail && !l.from[side].posted.empty() &&
+                   l.ends[side] != end_state::GONE;
         });
         if (me.idle_wanted[rail] && !busy) {
             out.push_back({step::IDLE, s, rail, 0, 0});
@@ -131,6 +136,10 @@ void world::add_enabled(std::vector<event> &out, unsigned side) const
         if (me.drained[rail] && settling_) {
             out.push_back({step::RESUME, s, rail, 0, 0});
         }
+    }
+    if (me.peer.is_dead() && !me.killed && ep_of(side) != nullptr && !sides_[1 - side].killed &&
+        ep_of(side)->state() == core::ep::life::DEAD) {
+        out.push_back({step::FORGET, s, 0, 0, 0});
     }
     if (sides_[1 - side].killed && !me.peer.is_dead()) {
         out.push_back({step::PEER_DEAD, s, 0, 0, 0});
@@ -149,9 +158,17 @@ void world::add_faults(std::vector<event> &out) const
             continue;
         }
         for (const link &l : links_) {
+            const bool made =
+                l.ends[side] != end_state::CREATING && l.ends[side] != end_state::CLOSED;
+            if (!made && !l.probe && allowed(step::BROKEN)) {
+                out.push_back(about(step::BROKEN, side, l));
+            }
             const bool open = l.ends[side] == end_state::OPEN && !l.probe;
             if (open && allowed(step::QP_ERROR)) {
                 out.push_back(about(step::QP_ERROR, side, l));
+            }
+            if (open && allowed(step::WEDGE) && !l.wedged[side]) {
+                out.push_back(about(step::WEDGE, side, l));
             }
             if (open && allowed(step::RNR_EXC) && !l.from[side].posted.empty()) {
                 out.push_back(about(step::RNR_EXC, side, l));
@@ -178,6 +195,9 @@ void world::add_faults(std::vector<event> &out) const
             }
         }
     }
+    if (allowed(step::DISOWN) && lives(1) && !sides_[1].peer.is_dead()) {
+        out.push_back({step::DISOWN, 1, 0, 0, 0});
+    }
     if (allowed(step::DIE) && !sides_[1].killed) {
         out.push_back({step::DIE, 1, 0, 0, 0});
     }
@@ -203,7 +223,7 @@ std::vector<event> world::enabled() const
     };
     for (const message &m : net_) {
         const bool in_order = core::mutated(core::mutant::CONTROL_IN_AM_ORDER);
-        if (in_order && ep_of(m.to)->rx().window().next() < m.stamp) {
+        if (in_order && ep_of(m.to) != nullptr && ep_of(m.to)->rx().window().next() < m.stamp) {
             continue;
         }
         add_message(step::DELIVER, m);

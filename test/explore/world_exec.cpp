@@ -56,8 +56,8 @@ void world::act_on(unsigned side, const core::act::send &a)
         return;
     }
     const auto *text = reinterpret_cast<const char *>(bytes.data());
-    message m{static_cast<std::uint8_t>(to), a.msg, ep_of(side)->tx().next_number(),
-              std::string(text, *size)};
+    const core::am_number stamp = ep_of(side) != nullptr ? ep_of(side)->tx().next_number() : 0;
+    message m{static_cast<std::uint8_t>(to), a.msg, stamp, std::string(text, *size)};
     const auto at = std::lower_bound(net_.begin(), net_.end(), m, [](const auto &x, const auto &y) {
         return x.to != y.to ? x.to < y.to : x.key < y.key;
     });
@@ -108,20 +108,32 @@ void world::created(unsigned side, link &l)
     }
     l.ends[side] = side == 0 ? end_state::CLOSED : end_state::OPEN;
     const core::lane_ref ref = ref_of(l);
-    const core::lane_slot *slot = ep_of(side)->lane(l.rail);
-    seen_->lane(l.probe ? nullptr : slot, "created");
     sides_[side].peer.lane_created(ref, {}, {}, now_, actions_);
 }
 
 void world::act_on(unsigned side, const core::act::connect_lane &a)
 {
-    answer([this, side, ref = a.lane] {
-        link *l = find_link(static_cast<std::uint8_t>(ref.rail), ref.epoch, ref.ep == 0);
-        if (l != nullptr && l->ends[side] == end_state::CLOSED) {
-            l->ends[side] = end_state::OPEN;
-            sides_[side].peer.lane_connected(ref, now_, actions_);
-        }
-    });
+    const auto rail = static_cast<std::uint8_t>(a.lane.rail);
+    const bool probe = a.lane.ep == 0;
+    if (link *l = find_link(rail, a.lane.epoch, probe)) {
+        l->connecting[side] = true;
+    }
+    if (!plan_->slow_create || probe) {
+        answer([this, side, rail, epoch = a.lane.epoch, probe] {
+            if (link *l = find_link(rail, epoch, probe)) {
+                connected(side, *l);
+            }
+        });
+    }
+}
+
+void world::connected(unsigned side, link &l)
+{
+    l.connecting[side] = false;
+    if (l.ends[side] == end_state::CLOSED) {
+        l.ends[side] = end_state::OPEN;
+        sides_[side].peer.lane_connected(ref_of(l), now_, actions_);
+    }
 }
 
 void world::act_on(unsigned side, const core::act::quiesce_lane &a)
@@ -152,11 +164,14 @@ void world::act_on(unsigned side, const core::act::read_token &a)
         core::landed_position at;
         at.nothing = false;
         const link *l = find_link(static_cast<std::uint8_t>(ref.rail), ref.epoch, false);
-        if (l == nullptr || l->blind[side]) {
+        if (l != nullptr && l->wedged[side]) {
+            at.grade = core::grade::OPEN;
+        } else if (l == nullptr || l->blind[side]) {
             at.grade = core::grade::BLIND;
         } else {
             const pipe &in = l->from[1 - side];
-            const bool early = mutated(mutant::TCP_COUNT_ON_RECEIPT) && plan_->wire == wire_kind::TCP;
+            const bool early =
+                mutated(mutant::TCP_COUNT_ON_RECEIPT) && plan_->wire == wire_kind::TCP;
             const std::size_t count = in.applied + (early ? in.wire.size() : 0);
             const std::uint8_t byte = static_cast<std::uint8_t>(count);
             at.rx.assign({&byte, 1});
@@ -207,6 +222,7 @@ void world::act_on(unsigned side, const core::act::purge_lane &a)
             }
             op_watch &watch = ops_[r.op];
             watch.blind = watch.blind || landed.grade != core::grade::EXACT;
+            watch.open = watch.open || landed.grade == core::grade::OPEN;
             op.claimed = watch.state.is_claimed();
             op.status = watch.state.status();
             ops.push_back(op);
@@ -222,8 +238,11 @@ void world::act_on(unsigned side, const core::act::release_lane &a)
 {
     link *l = find_link(static_cast<std::uint8_t>(a.lane.rail), a.lane.epoch, a.lane.ep == 0);
     if (l != nullptr) {
+        l->released[side] = true;
+    }
+    if (l != nullptr && l->ends[side] != end_state::WEDGED) {
         l->ends[side] = end_state::GONE;
-        l->quiescing[side] = false;
+        l->connecting[side] = l->quiescing[side] = false;
         l->nop[side] = false;
         l->from[1 - side].receive_cq.clear();
     }
@@ -359,8 +378,13 @@ void world::post_am(unsigned side, link &l, const core::am_tx::entry &am)
              .first = am.first,
              .count = am.count,
              .ack = e.rx().window().next()};
-    record r{.kind = plan_kind::AM, .op = p.op, .part = p.part, .start = out.sent,
-             .skip = am.skip, .number = am.number, .serial = ++serial_};
+    record r{.kind = plan_kind::AM,
+             .op = p.op,
+             .part = p.part,
+             .start = out.sent,
+             .skip = am.skip,
+             .number = am.number,
+             .serial = ++serial_};
     out.wire.push_back(p);
     ++out.sent;
     out.posted.push_back(r);
@@ -391,6 +415,9 @@ void world::complete(unsigned side, link &l, const record &r)
 // An AM fragment is taken out of the receive CQ: it counts from now on; handlers run later.
 void world::enter(unsigned side, link &l, const packet &p)
 {
+    if (ep_of(side) == nullptr) {
+        return;
+    }
     core::ep &e = *ep_of(side);
     e.am_acked(p.ack, actions_);
     op_watch &watch = ops_[p.op];
@@ -410,6 +437,9 @@ void world::enter(unsigned side, link &l, const packet &p)
 void world::run_handlers(unsigned side)
 {
     side_state &s = sides_[side];
+    if (ep_of(side) == nullptr) {
+        return;
+    }
     const core::am_number next = ep_of(side)->rx().window().next();
     while (true) {
         const auto entry = std::min_element(

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which steps may come next, what each one does, and the fair run to the end.
-#include "world.h"
 #include "subject.h"
+#include "world.h"
 
 #include "ucp/core/mutant.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstdio>
 
 namespace ufx::explore {
 
@@ -72,7 +70,7 @@ void world::cover_message(unsigned side, const core::control_msg &msg)
     std::visit(
         [&](const auto &m) {
             if constexpr (requires { m.lane; }) {
-                if (m.lane.src_ep != 0) {
+                if (m.lane.src_ep != 0 && ep_of(side) != nullptr) {
                     seen_->lane(ep_of(side)->lane(m.lane.rail), name_of(msg));
                 }
             }
@@ -121,9 +119,18 @@ void world::do_timer(const event &e)
     using core::timer_kind;
     const core::rail *rail = s.peer.find_rail(timer.rail);
     if (kind == timer_kind::LANE_SHAKE || kind == timer_kind::LANE_RETRY) {
-        seen_->lane(timer.ep != 0 ? ep_of(e.side)->lane(timer.rail) : nullptr, "timer");
+        const bool of_ep = timer.ep != 0 && ep_of(e.side) != nullptr;
+        seen_->lane(of_ep ? ep_of(e.side)->lane(timer.rail) : nullptr, "timer");
     } else if (kind == timer_kind::RAIL_GRACE || kind == timer_kind::RAIL_HOLDOFF) {
         seen_->rail(rail, kind == timer_kind::RAIL_GRACE ? "grace" : "hold-off");
+    }
+    // A side that has read back and whose peer is UP waits for PROBE_OK only: it must go on to ask.
+    const bool asks = std::any_of(s.timers.begin(), s.timers.end(), [&](const auto &t) {
+        return t.first.kind == timer_kind::PROBE_OK && t.first.rail == timer.rail;
+    });
+    if (settling_ && kind == timer_kind::RAIL_PROBE && rail->state() == core::rail_state::PROBING &&
+        rail->probe_own_ok() && !asks) {
+        fail("a probe of a healthy rail never ends");
     }
     s.peer.timer(timer, now_, actions_);
 }
@@ -165,12 +172,20 @@ void world::do_lane(const event &e)
     }
     switch (e.kind) {
     case step::CREATED:
-        created(side, *l);
+        if (l->ends[side] == end_state::CREATING) {
+            created(side, *l);
+        } else {
+            connected(side, *l);
+        }
+        break;
+    case step::BROKEN:
+        --faults_left_;
+        lane_error(side, *l, core::cause::CONNECTION_RESET);
         break;
     case step::QUIET:
         l->quiescing[side] = false;
         l->nop[side] = false;
-        l->ends[side] = end_state::QUIET;
+        l->ends[side] = l->wedged[side] ? end_state::WEDGED : end_state::QUIET;
         s.peer.lane_quiet(ref_of(*l), l->by_error[side], now_, actions_);
         break;
     case step::ARRIVE:
@@ -202,11 +217,16 @@ void world::do_lane(const event &e)
     case step::RETRY_EXC:
         l->ends[side] = end_state::ERROR;
         lane_error(side, *l,
-                   plan_->wire == wire_kind::RC ? core::cause::RETRY_EXC : core::cause::NET_TIMEOUT);
+                   plan_->wire == wire_kind::RC ? core::cause::RETRY_EXC
+                                                : core::cause::NET_TIMEOUT);
         break;
     case step::RESET:
         l->ends[side] = end_state::ERROR;
         lane_error(side, *l, core::cause::CONNECTION_RESET);
+        break;
+    case step::WEDGE:
+        --faults_left_;
+        l->wedged[side] = true;
         break;
     case step::QP_ERROR:
     case step::RNR_EXC: {
@@ -267,8 +287,8 @@ void world::do_rail(const event &e)
         for (link &l : links_) {
             if (l.rail == e.rail && l.ends[e.side] != end_state::GONE) {
                 l.blind[e.side] = true;
-                l.ends[e.side] = l.ends[e.side] == end_state::QUIET ? end_state::QUIET
-                                                                    : end_state::ERROR;
+                l.ends[e.side] =
+                    l.ends[e.side] == end_state::QUIET ? end_state::QUIET : end_state::ERROR;
             }
         }
         seen_->rail(rail, "hard");
@@ -321,8 +341,8 @@ void world::end_op(std::uint8_t op, ufx_status_t status)
     }
     for (const link &l : links_) {
         const auto &posted = l.from[plan.side].posted;
-        const bool on = std::any_of(posted.begin(), posted.end(),
-                                    [&](const record &r) { return r.op == op; });
+        const bool on =
+            std::any_of(posted.begin(), posted.end(), [&](const record &r) { return r.op == op; });
         if (on && l.ends[plan.side] == end_state::OPEN) {
             sides_[plan.side].peer.lane_failed(ref_of(l), core::cause::OP_DEADLINE, now_, actions_);
         }
@@ -338,8 +358,15 @@ void world::do_user(const event &e)
             post(e.side, *l, static_cast<std::uint8_t>(e.a));
         }
         break;
+    case step::DISOWN:
+        --faults_left_;
+        s.peer.peer_dead(now_, actions_);
+        break;
     case step::PEER_DEAD:
         s.peer.peer_dead(now_, actions_);
+        break;
+    case step::FORGET:
+        forget_peer(e.side);
         break;
     case step::CANCEL:
     case step::DEADLINE:
@@ -367,122 +394,40 @@ void world::do_user(const event &e)
     }
 }
 
+// A new incarnation's worth of state: the peer, should it live, is a stranger.
+void world::forget_peer(unsigned side)
+{
+    side_state &s = sides_[side];
+    core::config cfg;
+    cfg.hold_bytes = plan_->hold_bytes;
+    s.peer = core::peer(cfg, side == 0);
+    s.timers.clear();
+    s.inbox.clear();
+    s.disowned = true;
+    for (std::uint8_t rail = 0; rail < plan_->rails; ++rail) {
+        s.peer.add_rail(rail, now_, actions_);
+    }
+}
+
 void world::drop_dead_links()
 {
     std::erase_if(links_, [](const link &l) {
-        const auto over = [](end_state s) { return s == end_state::GONE || s == end_state::NONE; };
+        const auto over = [](end_state s) {
+            return s == end_state::GONE || s == end_state::NONE || s == end_state::WEDGED;
+        };
+        for (unsigned side = 0; side < 2; ++side) {
+            if (l.ends[side] == end_state::WEDGED && !l.released[side]) {
+                return false;
+            }
+            if (l.ends[side] == end_state::WEDGED &&
+                !(l.from[1 - side].wire.empty() && l.from[1 - side].receive_cq.empty())) {
+                return false;
+            }
+        }
         const bool late = core::mutated(core::mutant::GENERATION_IGNORED) &&
                           (!l.from[0].posted.empty() || !l.from[1].posted.empty());
         return over(l.ends[0]) && over(l.ends[1]) && !late;
     });
-}
-
-bool world::try_apply(const event &e)
-{
-    const std::vector<event> now = enabled();
-    if (std::find(now.begin(), now.end(), e) == now.end()) {
-        return false;
-    }
-    apply(e);
-    return true;
-}
-
-void world::apply(const event &e)
-{
-    run_handlers(e.side);
-    switch (e.kind) {
-    case step::DELIVER:
-    case step::LOSE:
-    case step::DOUBLE:
-        do_message(e);
-        break;
-    case step::TIMER:
-        do_timer(e);
-        break;
-    case step::CREATED:
-    case step::QUIET:
-    case step::ARRIVE:
-    case step::POLL:
-    case step::ACK:
-    case step::NOP:
-    case step::RETRY_EXC:
-    case step::RESET:
-    case step::QP_ERROR:
-    case step::RNR_EXC:
-        do_lane(e);
-        break;
-    case step::POST:
-    case step::PEER_DEAD:
-    case step::CANCEL:
-    case step::DEADLINE:
-    case step::CLOSE:
-    case step::DIE:
-        do_user(e);
-        break;
-    default:
-        do_rail(e);
-        break;
-    }
-    run(e.side);
-    if (e.kind == step::POLL || e.kind == step::ARRIVE) {
-        run_handlers(e.side);
-    }
-    drop_dead_links();
-}
-
-// Healthy steps first, then what a dead lane entails, then the timer that is due first.
-std::optional<event> world::fair_step() const
-{
-    std::optional<event> consequence;
-    std::optional<event> timer;
-    core::time_ns first = UINT64_MAX;
-    for (const event &e : enabled()) {
-        if (is_fault(e.kind) && e.kind != step::RESUME) {
-            continue;
-        }
-        if (e.kind == step::RETRY_EXC || e.kind == step::RESET) {
-            consequence = consequence ? consequence : std::optional(e);
-        } else if (e.kind == step::TIMER) {
-            for (const auto &t : sides_[e.side].timers) {
-                const bool same = static_cast<std::uint32_t>(t.first.kind) == e.a &&
-                                  t.first.rail == e.rail && t.first.id == e.epoch;
-                if (same && t.second < first) {
-                    first = t.second;
-                    timer = e;
-                }
-            }
-        } else {
-            return e;
-        }
-    }
-    return consequence ? consequence : timer;
-}
-
-std::string world::settle()
-{
-    constexpr unsigned patience = 3000;
-    settling_ = true;
-    cut_[0][0] = cut_[0][1] = cut_[1][0] = cut_[1][1] = false;
-    for (unsigned i = 0; i < patience && broken_.empty(); ++i) {
-        if (unfinished().empty()) {
-            return "";
-        }
-        const std::optional<event> next = fair_step();
-        if (!next) {
-            break;
-        }
-        if (getenv("DBG")) fprintf(stderr, "%s\n", to_text(*next).c_str());
-        if (next->kind == step::TIMER) {
-            for (const auto &t : sides_[next->side].timers) {
-                if (static_cast<std::uint32_t>(t.first.kind) == next->a &&
-                    t.first.rail == next->rail && t.first.id == next->epoch) {
-                    now_ = std::max(now_, t.second);
-                }
-            }
-        }
-        apply(*next);
-    }
-    return broken_.empty() ? unfinished() : broken_;
 }
 
 } // namespace ufx::explore

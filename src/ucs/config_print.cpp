@@ -40,8 +40,10 @@ void print_row(void *arg, const char *title, const ufx_ucs_config_row_t *row, co
         state->title = title;
     }
     if (with_help) {
-        std::fprintf(state->stream, "# %s\n# type: %s; default: %s; from: %s\n", row->help,
-                     row->type, row->default_value[0] == '\0' ? "(empty)" : row->default_value,
+        bool typed = row->type[0] != '\0';
+        std::fprintf(state->stream, "# %s\n# %s%s%sdefault: %s; from: %s\n", row->help,
+                     typed ? "type: " : "", row->type, typed ? "; " : "",
+                     row->default_value[0] == '\0' ? "(empty)" : row->default_value,
                      source_name(source));
     }
     std::fprintf(state->stream, "%s=%s\n%s", row->name, value, with_help ? "\n" : "");

@@ -61,16 +61,21 @@ template <class C>
     return config;
 }
 
-// The rows of a table for ufx_uct_component::config_rows; made once, never freed.
+// The rows of a table for ufx_uct_component::config_rows; made once, never freed. The help ends
+// with type and range, for which the C struct has no word of its own.
 class config_row_list {
 public:
     template <class C>
     config_row_list(const ucs::config_table<C> &table, std::string_view prefix)
     {
         names_.reserve(table.rows().size());
+        helps_.reserve(table.rows().size());
         for (const ucs::config_option<C> &option : table.rows()) {
             names_.push_back(std::string(prefix) + option.row.name);
-            rows_.push_back({names_.back().c_str(), option.row.default_value, option.row.help});
+            helps_.push_back(std::string(option.row.help) + " (" +
+                             ucs::describe_config_type(option.row) + ")");
+            rows_.push_back(
+                {names_.back().c_str(), option.row.default_value, helps_.back().c_str()});
         }
     }
 
@@ -82,6 +87,7 @@ public:
 
 private:
     std::vector<std::string> names_;
+    std::vector<std::string> helps_;
     std::vector<ufx_uct_config_row_t> rows_;
 };
 

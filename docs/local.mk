@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Guides and man pages.
-EXTRA_DIST += %D%/architecture.md %D%/failover.md %D%/tcp.md %D%/writing-a-transport.md
+EXTRA_DIST += %D%/architecture.md %D%/configuration.md %D%/failover.md %D%/tcp.md \
+	%D%/writing-a-transport.md
 dist_man_MANS += %D%/ufx.conf.5

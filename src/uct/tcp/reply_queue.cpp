@@ -12,6 +12,9 @@ namespace {
 // No honest peer has more ops outstanding: the largest UFX_TCP_TX_QUEUE.
 constexpr size_t max_replies = 65536;
 
+// Bytes of copies that a peer's puts over its own pending gets may cost.
+constexpr size_t max_protected = size_t{256} << 20;
+
 } // namespace
 
 void reply::take_copy(region_user &self) noexcept
@@ -85,9 +88,17 @@ bool reply_queue::add_error(uint32_t seq, ufx_status_t status) noexcept
 void reply_queue::protect(const std::byte *start, size_t length) noexcept
 {
     for (reply &one : replies_) {
-        if (one.data != nullptr && one.data < start + length && start < one.data + one.length) {
-            reply::take_copy(one);
+        bool overlaps = one.data < start + length && start < one.data + one.length;
+        if (one.data == nullptr || one.copy != nullptr || !overlaps) {
+            continue;
         }
+        if (one.length > max_protected - protected_bytes_) {
+            one.broken = true;
+            continue;
+        }
+        one.protected_bytes = one.length;
+        protected_bytes_ += one.length;
+        reply::take_copy(one);
     }
 }
 
@@ -125,6 +136,7 @@ void reply_queue::advance(size_t bytes) noexcept
         bytes -= rest;
         replies_.pop_front();
         count_--;
+        protected_bytes_ -= front.protected_bytes;
         pool_.give_back(&front);
     }
 }
@@ -135,6 +147,7 @@ void reply_queue::clear() noexcept
         pool_.give_back(one);
     }
     count_ = 0;
+    protected_bytes_ = 0;
 }
 
 } // namespace ufx::uct::tcp

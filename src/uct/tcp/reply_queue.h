@@ -30,7 +30,8 @@ struct reply : region_user, ucs::list_node<reply_order> {
     size_t head_size = 0;
     const std::byte *data = nullptr;
     size_t length = 0;
-    size_t sent = 0; // of head, data and padding
+    size_t sent = 0;            // of head, data and padding
+    size_t protected_bytes = 0; // counted by its queue
     bool broken = false;
     std::unique_ptr<std::byte[]> copy;
 
@@ -54,7 +55,8 @@ public:
     [[nodiscard]] bool add_value(uint32_t seq, uint64_t value) noexcept;
     [[nodiscard]] bool add_error(uint32_t seq, ufx_status_t status) noexcept;
 
-    // Memory that a later op of the peer changes: replies that still read it keep a copy.
+    // Memory that a later op of the peer changes: replies that still read it keep a copy. What a
+    // peer can make us keep so is bounded; beyond it the replies are broken.
     void protect(const std::byte *start, size_t length) noexcept;
 
     [[nodiscard]] bool empty() noexcept { return replies_.empty(); }
@@ -78,6 +80,7 @@ private:
     pool &pool_;
     ucs::list<reply, reply_order> replies_;
     size_t count_ = 0;
+    size_t protected_bytes_ = 0;
 };
 
 } // namespace ufx::uct::tcp

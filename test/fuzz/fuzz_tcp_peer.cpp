@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 namespace {
@@ -60,10 +61,15 @@ struct world {
         expect(ufx_uct_md_open(&uct::tcp_component, "tcp", nullptr, &md) == UFX_OK);
         ufx_uct_iface_params_t params{};
         params.field_mask = UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME |
-                            UFX_UCT_IFACE_PARAM_ERR_HANDLER;
+                            UFX_UCT_IFACE_PARAM_ERR_HANDLER | UFX_UCT_IFACE_PARAM_CONFIG;
         params.tl_name = "tcp";
         params.dev_name = "lo:127.0.0.1";
         params.err_handler = on_error;
+        // Small queues: each input makes an ep.
+        const ufx_uct_config_entry_t small[] = {
+            {"TCP_TX_QUEUE", "8"}, {"TCP_SEG_SIZE", "1kb"}, {"TCP_TX_BUFFER", "4kb"}};
+        params.config = small;
+        params.config_count = std::size(small);
         expect(ufx_uct_iface_open(md, &params, &handle) == UFX_OK);
         for (uint8_t id = 0; id < UFX_UCT_AM_ID_MAX; id++) {
             expect(ufx_uct_iface_set_am_handler(handle, id, on_am, nullptr) == UFX_OK);
@@ -130,7 +136,7 @@ void feed(const world &in, int to, const std::vector<uint8_t> &bytes, size_t pie
         size_t count = std::min(piece, bytes.size() - done);
         ssize_t sent = ::send(to, bytes.data() + done, count, MSG_NOSIGNAL | MSG_DONTWAIT);
         done += sent > 0 ? static_cast<size_t>(sent) : 0;
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 2; i++) {
             ufx_uct_iface_progress(in.handle);
         }
         std::array<char, 4096> answers;
@@ -139,6 +145,9 @@ void feed(const world &in, int to, const std::vector<uint8_t> &bytes, size_t pie
         if (sent < 0 && errno != EAGAIN) {
             return; // the ep closed it
         }
+    }
+    for (int i = 0; i < 16; i++) {
+        ufx_uct_iface_progress(in.handle);
     }
 }
 

@@ -36,6 +36,11 @@ fuzz_tcp_peer_SOURCES = %D%/fuzz_tcp_peer.cpp
 fuzz_tcp_peer_LDFLAGS = $(FUZZ_LDFLAGS)
 fuzz_tcp_peer_LDADD = $(FUZZ_LIBS) libuct_tcp.la libuct_base.la libucs_int.la libufx_ucs.la
 
+FUZZ_TARGETS += fuzz_control
+fuzz_control_SOURCES = %D%/fuzz_control.cpp
+fuzz_control_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_control_LDADD = $(FUZZ_LIBS) libucp_core.la libucs_int.la libufx_ucs.la
+
 check_PROGRAMS += $(FUZZ_TARGETS)
 dist_noinst_SCRIPTS += %D%/replay_seeds.sh %D%/fuzz_all.sh
 EXTRA_DIST += %D%/seeds

@@ -2,6 +2,7 @@
 // dlopen() of modules.
 #include "module.h"
 
+#include "fd.h"
 #include "log.h"
 #include "owner.h"
 
@@ -10,7 +11,11 @@
 #include <cstring>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
 #include <set>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace ufx::ucs {
 namespace {
@@ -46,6 +51,32 @@ std::vector<std::string> matching_names(const std::string &folder, std::string_v
     }
     std::sort(names.begin(), names.end());
     return names;
+}
+
+// The dynamic linker maps what the headers promise and dies by SIGBUS where the file is shorter, so
+// a file that was cut is refused before it is given to it.
+const char *why_not_whole(const std::string &path)
+{
+    fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat about = {};
+    ElfW(Ehdr) header;
+    if (!file || ::fstat(file.get(), &about) != 0) {
+        return std::strerror(errno);
+    }
+    if (::pread(file.get(), &header, sizeof(header), 0) != sizeof(header) ||
+        std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+        return "not a shared library";
+    }
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        ElfW(Phdr) segment;
+        const auto at = static_cast<off_t>(header.e_phoff + i * sizeof(segment));
+        const auto size = static_cast<uint64_t>(about.st_size);
+        if (::pread(file.get(), &segment, sizeof(segment), at) != sizeof(segment) ||
+            segment.p_filesz > size || segment.p_offset > size - segment.p_filesz) {
+            return "the file is cut short";
+        }
+    }
+    return nullptr;
 }
 
 } // namespace
@@ -92,6 +123,11 @@ std::vector<std::string> find_modules(const std::vector<std::string> &folders,
 
 result<void *> load_module(const std::string &path, const char *symbol)
 {
+    const bool is_path = path.find('/') != std::string::npos; // else the linker searches
+    if (const char *why = is_path ? why_not_whole(path) : nullptr) {
+        ufx_warn("module %s: %s", path.c_str(), why);
+        return UFX_ERR_IO;
+    }
     // NODELETE: config rows, log lines and callbacks point into a module.
     void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr) {

@@ -217,9 +217,7 @@ int main(int argc, char **argv)
         EXPECT(ufx_uct_ep_put_zcopy(a.ep, &iov, 1, (uintptr_t)(target + (size_t)i * SIZE), rkey,
                                     &comps[i]) == UFX_INPROGRESS);
     }
-    for (int i = 0; i < 5; ++i) {
-        progress(&a, &b, deadline);
-    }
+    progress(&a, &b, deadline);
     EXPECT(ufx_uct_iface_set_link(b.iface, 0) == UFX_OK);
     while (a.errors == 0 || b.errors == 0) {
         progress(&a, &b, deadline);
@@ -234,7 +232,7 @@ int main(int argc, char **argv)
     EXPECT(ufx_uct_ep_outstanding_purge(a.ep, grade, token, token_length, on_op, &handed) ==
            UFX_OK);
     EXPECT(state(&a) == UFX_UCT_EP_PURGED);
-    EXPECT(completions - 2 + handed == PUTS);
+    EXPECT(completions - 2 + handed == PUTS && handed > 0);
     printf("%d completed, %d handed out, %d of them landed\n", completions - 2, handed, landed);
 
     ufx_uct_md_rkey_release(a.md, &bundle);

@@ -51,8 +51,8 @@ int main(void)
     EXPECT(ufx_uct_find_component("loop", &loop) == UFX_OK);
     EXPECT(ufx_uct_md_open(loop, "loop", NULL, &md) == UFX_OK);
     EXPECT(ufx_uct_worker_create(&worker) == UFX_OK);
-    iface_params.field_mask = UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME |
-                              UFX_UCT_IFACE_PARAM_WORKER;
+    iface_params.field_mask =
+        UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME | UFX_UCT_IFACE_PARAM_WORKER;
     iface_params.tl_name = "loop";
     iface_params.dev_name = "memory";
     iface_params.worker = worker;

@@ -4,7 +4,7 @@
 noinst_LTLIBRARIES += libuct_base.la libuct_self.la libuct_tcp.la
 libuct_base_la_SOURCES = \
 	%D%/base/am_table.h %D%/base/atomics.h %D%/base/completion.h \
-	%D%/base/config.cpp %D%/base/config.h \
+	%D%/base/config.cpp %D%/base/config.h %D%/base/copy.h \
 	%D%/base/ep_base.h %D%/base/ep_error.h %D%/base/failover_ep.h \
 	%D%/base/iface_base.cpp %D%/base/iface_base.h \
 	%D%/base/judge.h %D%/base/make_ops.h %D%/base/method.h \

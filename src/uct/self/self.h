@@ -157,10 +157,17 @@ private:
 
     self_ep(self_iface &iface, const ufx_uct_ep_params_t &params, uint64_t id);
 
-    void run_am(op_record &record) noexcept;
+    [[gnu::noinline]] void run_other(op_record &record) noexcept;
+    void run_am_zcopy(op_record &record) noexcept;
     void run_put(const op_record &record) noexcept;
     void run_get(const op_record &record) noexcept;
     void run_atomic(const op_record &record) noexcept;
+
+    [[gnu::noinline]] ufx_status_t am_short_any(uint8_t id, uint64_t header, const void *payload,
+                                                size_t length) noexcept;
+    [[gnu::noinline]] ufx_status_t put_short_any(const void *buffer, size_t length,
+                                                 uint64_t remote_addr,
+                                                 ufx_uct_rkey_t rkey) noexcept;
 
     // What a push gave, as the answer of a post.
     [[nodiscard]] ufx_status_t posted(const op_record *record, ufx_status_t accepted) noexcept;

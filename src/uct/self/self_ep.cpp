@@ -4,6 +4,7 @@
 
 #include "ucs/bytes.h"
 #include "uct/base/atomics.h"
+#include "uct/base/copy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -44,10 +45,31 @@ ufx_status_t self_ep::posted(const op_record *record, ufx_status_t accepted) noe
     return accepted;
 }
 
+// Hot: small messages go into the record without a call; the rest is out of line.
 ufx_status_t self_ep::am_short(uint8_t id, uint64_t header, const void *payload,
                                size_t length) noexcept
 {
-    if (length > self_max_short - sizeof(header) || id >= UFX_UCT_AM_ID_MAX) [[unlikely]] {
+    if (length > copy_small_max || id >= UFX_UCT_AM_ID_MAX || queue_.full()) [[unlikely]] {
+        return am_short_any(id, header, payload, length);
+    }
+    op_record *record = queue_.reserve(sizeof(header) + copy_small_max);
+    record->kind = UFX_UCT_OP_AM;
+    record->form = UFX_UCT_FORM_SHORT;
+    record->am_id = id;
+    record->header_length = sizeof(header);
+    record->iov_count = 0;
+    record->length = length;
+    record->comp = nullptr;
+    std::memcpy(record->inline_data, &header, sizeof(header));
+    copy_small(record->inline_data + sizeof(header), payload, length);
+    queue_.commit(*record, sizeof(header) + length);
+    return posted(record, UFX_OK);
+}
+
+ufx_status_t self_ep::am_short_any(uint8_t id, uint64_t header, const void *payload,
+                                   size_t length) noexcept
+{
+    if (length > self_max_short - sizeof(header) || id >= UFX_UCT_AM_ID_MAX) {
         return UFX_ERR_INVALID_PARAM;
     }
     return posted(push_am_short(queue_, id, header, payload, length), UFX_OK);
@@ -75,16 +97,27 @@ ufx_status_t self_ep::am_zcopy(uint8_t id, const void *header, size_t header_len
                   UFX_INPROGRESS);
 }
 
-// With nothing before it, a short put needs no record: it is done.
+// Hot. With nothing before it, a short put needs no record: it is done.
 ufx_status_t self_ep::put_short(const void *buffer, size_t length, uint64_t remote_addr,
                                 ufx_uct_rkey_t rkey) noexcept
 {
-    if (length > self_max_short) [[unlikely]] {
+    if (length > copy_small_max || !queue_.empty()) [[unlikely]] {
+        return put_short_any(buffer, length, remote_addr, rkey);
+    }
+    queue_.count_direct();
+    copy_small(reinterpret_cast<void *>(remote_addr), buffer, length);
+    return UFX_OK;
+}
+
+ufx_status_t self_ep::put_short_any(const void *buffer, size_t length, uint64_t remote_addr,
+                                    ufx_uct_rkey_t rkey) noexcept
+{
+    if (length > self_max_short) {
         return UFX_ERR_INVALID_PARAM;
     }
-    if (queue_.empty()) [[likely]] {
+    if (queue_.empty()) {
         queue_.count_direct();
-        std::memcpy(reinterpret_cast<void *>(remote_addr), buffer, length);
+        std::memmove(reinterpret_cast<void *>(remote_addr), buffer, length);
         return UFX_OK;
     }
     return posted(push_put_short(queue_, buffer, length, remote_addr, rkey), UFX_OK);
@@ -208,28 +241,19 @@ ufx_status_t self_ep::fence() noexcept
 // ---- Progress
 // ------------------------------------------------------------------------------------
 
+// Hot for messages in one piece; the other kinds are out of line.
 unsigned self_ep::run(unsigned budget) noexcept
 {
+    self_iface &owner = iface();
     unsigned count = 0;
     while (count < budget && !queue_.empty() && !is_failed()) {
         op_record &record = queue_.front();
         const uint64_t index = queue_.first();
-        switch (record.kind) {
-        case UFX_UCT_OP_AM:
-            run_am(record);
-            break;
-        case UFX_UCT_OP_PUT:
-            run_put(record);
-            break;
-        case UFX_UCT_OP_GET:
-            run_get(record);
-            break;
-        case UFX_UCT_OP_ATOMIC_POST:
-        case UFX_UCT_OP_ATOMIC_FETCH:
-            run_atomic(record);
-            break;
-        default:
-            break;
+        if (record.kind == UFX_UCT_OP_AM && record.form != UFX_UCT_FORM_ZCOPY) [[likely]] {
+            owner.rx_bytes_ += record.length;
+            owner.ams_.call(record.am_id, record.data, record.header_length + record.length, 0);
+        } else {
+            run_other(record);
         }
         ++count;
         // The handler may have destroyed the ep, which leaves nothing in the queue.
@@ -239,18 +263,34 @@ unsigned self_ep::run(unsigned budget) noexcept
         }
     }
     if (!queue_.empty() && !is_failed() && !linked()) {
-        iface().active_.push_back(*this);
+        owner.active_.push_back(*this);
     }
     return count;
 }
 
-void self_ep::run_am(op_record &record) noexcept
+void self_ep::run_other(op_record &record) noexcept
 {
-    if (record.form != UFX_UCT_FORM_ZCOPY) {
-        iface().rx_bytes_ += record.length;
-        iface().ams_.call(record.am_id, record.data, record.header_length + record.length, 0);
-        return;
+    switch (record.kind) {
+    case UFX_UCT_OP_AM:
+        run_am_zcopy(record);
+        break;
+    case UFX_UCT_OP_PUT:
+        run_put(record);
+        break;
+    case UFX_UCT_OP_GET:
+        run_get(record);
+        break;
+    case UFX_UCT_OP_ATOMIC_POST:
+    case UFX_UCT_OP_ATOMIC_FETCH:
+        run_atomic(record);
+        break;
+    default: // check, flush: that they come to their turn is all
+        break;
     }
+}
+
+void self_ep::run_am_zcopy(op_record &record) noexcept
+{
     std::byte *to = iface().gather_.get();
     if (record.header_length != 0) {
         std::memcpy(to, record.data, record.header_length);

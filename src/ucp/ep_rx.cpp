@@ -143,7 +143,6 @@ recv_message *ep_rx::insert(const am_header &header)
 unsigned ep_rx::progress()
 {
     unsigned delivered = 0;
-    in_progress_ = true;
     while (!messages_.empty() && ep_.failover() != nullptr) {
         recv_message &message = messages_.front();
         const core::am_number end = message.first + message.count;
@@ -156,7 +155,6 @@ unsigned ep_rx::progress()
         deliver(message);
         ++delivered;
     }
-    in_progress_ = false;
     ack();
     return delivered;
 }

@@ -58,7 +58,6 @@ private:
 
     ep &ep_;
     core::am_number deliver_next_ = 0;
-    bool in_progress_ = false;
     ucs::list<recv_message> messages_; // by number
     ucs::list<recv_message, rendezvous_tag> rendezvous_;
     std::deque<std::uint64_t> revoked_; // whose RTS has not come

@@ -35,6 +35,16 @@ FUZZ_TARGETS += fuzz_tcp_peer
 fuzz_tcp_peer_SOURCES = %D%/fuzz_tcp_peer.cpp
 fuzz_tcp_peer_LDFLAGS = $(FUZZ_LDFLAGS)
 fuzz_tcp_peer_LDADD = $(FUZZ_LIBS) libuct_tcp.la libuct_base.la libucs_int.la libufx_ucs.la
+FUZZ_TARGETS += fuzz_am_wire
+fuzz_am_wire_SOURCES = %D%/fuzz_am_wire.cpp
+fuzz_am_wire_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_am_wire_LDADD = $(FUZZ_LIBS) libucp_int.la libucp_core.la libucs_int.la libufx_uct.la \
+	libufx_ucs.la
+FUZZ_TARGETS += fuzz_am_peer
+fuzz_am_peer_SOURCES = %D%/fuzz_am_peer.cpp
+fuzz_am_peer_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_am_peer_LDADD = $(FUZZ_LIBS) libucp_int.la libucp_core.la libuct_fake.la libuct_base.la \
+	libucs_int.la libufx_uct.la libufx_ucs.la
 
 FUZZ_TARGETS += fuzz_control
 fuzz_control_SOURCES = %D%/fuzz_control.cpp

@@ -105,7 +105,8 @@ TEST_CASE("ucp: without a position a put is repeated, or AMBIGUOUS if its target
           "[data][fake]")
 {
     const bool polls = GENERATE(false, true);
-    fake_pair p(polls ? UFX_UCP_EP_TARGET_POLLS_MEMORY : 0u);
+    const std::uint64_t flags = polls ? std::uint64_t{UFX_UCP_EP_TARGET_POLLS_MEMORY} : 0;
+    fake_pair p(flags);
     std::vector<std::byte> local(2 * mtu);
     fill(local.data(), local.size(), 4);
     for (unsigned rail : {0u, 1u}) {

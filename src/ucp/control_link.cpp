@@ -25,6 +25,8 @@ constexpr core::time_ns connect_limit_ns = 5000 * ms_ns;
 // Heard so recently, a connection is certainly alive.
 constexpr core::time_ns fresh_ns = 1000 * ms_ns;
 constexpr std::size_t max_connections = 6;
+// A message that came over a lane is answered over lanes too, and what follows soon after.
+constexpr core::time_ns lane_answers_ns = 50 * ms_ns;
 constexpr std::size_t max_backlog = 256;
 
 } // namespace
@@ -83,9 +85,21 @@ void control_link::heard(core::time_ns)
     unanswered_ = false;
 }
 
+void control_link::heard_by_lane(core::time_ns now)
+{
+    heard(now);
+    lane_until_ = now + lane_answers_ns;
+}
+
+bool control_link::wants_lanes(core::time_ns now) const
+{
+    return !is_open() || now < lane_until_;
+}
+
 void control_link::opened(control_conn &conn)
 {
     conn.set_open();
+    ufx_debug("control: connected to %016lx by %s", uuid_, text_of(conn.remote()).c_str());
     heard(path_.home().now());
     backoff_.reset();
     for (target &t : targets_) {
@@ -171,6 +185,7 @@ void control_link::attempt(core::time_ns now)
 {
     next_attempt_ = now + backoff_.next();
     if (targets_.empty() || conns_.size() >= max_connections) {
+        ufx_debug("control: %zu connections to %016lx are under way", conns_.size(), uuid_);
         return;
     }
     for (std::size_t tried = 0; tried < targets_.size(); ++tried) {
@@ -182,6 +197,7 @@ void control_link::attempt(core::time_ns now)
             continue;
         }
         ucs::trace_point("connect");
+        ufx_debug("control: connecting to %s by rail %d", text_of(t.address).c_str(), t.rail);
         int error = 0;
         if (path_.open_to(t.address, t.rail, this, index, error) == nullptr) {
             ufx_debug("control: cannot connect to %s: %s", text_of(t.address).c_str(),

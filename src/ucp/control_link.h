@@ -50,6 +50,9 @@ public:
     bool busy() const { return !finished_ && (!is_open() || unanswered_); }
     std::size_t open_count() const;
     void heard(core::time_ns now);
+    // The peer has begun to send over lanes: it may not get what goes by connections.
+    void heard_by_lane(core::time_ns now);
+    bool wants_lanes(core::time_ns now) const;
 
     // From the path.
     void add(control_conn &conn) { conns_.push_back(&conn); }
@@ -86,6 +89,7 @@ private:
     bool crossed_ = false;        // every port to every address is tried
     core::time_ns closed_at_ = 0; // when the last open connection ended
     core::time_ns heard_at_ = 0;
+    core::time_ns lane_until_ = 0;
     core::time_ns next_hello_ = 0;
 };
 

@@ -345,7 +345,7 @@ void control_path::on_lane_frame(const void *data, std::size_t length)
     }
     control_link *link = find_link(frame->envelope.from);
     if (link != nullptr && link->remote() != nullptr) {
-        link->heard(worker_.now());
+        link->heard_by_lane(worker_.now());
         link->remote()->on_control(frame->msg);
     }
 }
@@ -415,7 +415,8 @@ void control_path::send(peer &p, const core::control_msg &msg, unsigned attempt)
     control_link *link = find_link(p.uuid());
     for (int i = 0; link != nullptr && i < copies; ++i) {
         std::vector<std::uint8_t> frame = frame_control({worker_.uuid(), p.uuid()}, msg);
-        if (attempt > 0 && !std::holds_alternative<core::hello_msg>(msg)) {
+        const bool everywhere = attempt > 0 || link->wants_lanes(worker_.now());
+        if (everywhere && !std::holds_alternative<core::hello_msg>(msg)) {
             p.send_over_lanes(std::span(frame).subspan(control_frame_size));
         }
         link->send(std::move(frame), attempt);

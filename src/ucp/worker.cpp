@@ -35,6 +35,7 @@ constexpr core::time_ns busy_poll_ns = 10 * ms_ns;
 constexpr core::time_ns idle_poll_ns = 100 * ms_ns;
 // The event loop costs a system call: a worker whose uct is busy looks every so many turns.
 constexpr unsigned loop_every = 32;
+constexpr core::time_ns loop_every_ns = ms_ns; // a turn may be long
 // Rounds of actions and their answers in one progress.
 constexpr unsigned action_rounds = 16;
 // The progress thread steps in when the user did not call for so long.
@@ -179,8 +180,9 @@ unsigned worker::progress_inner()
     unsigned count = ufx_uct_worker_progress(uct_);
     const core::time_ns at = now();
     count_time(at);
-    if (count == 0 || ++quiet_turns_ >= loop_every) {
+    if (count == 0 || ++quiet_turns_ >= loop_every || at >= next_loop_) {
         quiet_turns_ = 0;
+        next_loop_ = at + loop_every_ns;
         count += loop_->wait(0).value_or(0u);
     }
     count += static_cast<unsigned>(timers_.advance(at));

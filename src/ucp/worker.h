@@ -163,6 +163,7 @@ private:
     core::time_ns attended_ = 0;
     core::time_ns last_turn_ = 0;
     core::time_ns next_poll_ = 0;
+    core::time_ns next_loop_ = 0;
     unsigned quiet_turns_ = 0;
     std::thread thread_;
     std::atomic<bool> stop_{false};               // set by the destructor, read by thread_; relaxed

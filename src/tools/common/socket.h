@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tools' own TCP connection beside the measured one: listen, accept, connect, with a deadline.
+#ifndef UFX_TOOLS_COMMON_SOCKET_H
+#define UFX_TOOLS_COMMON_SOCKET_H
+
+#include "tools/common/fd.h"
+
+#include <cstdint>
+#include <string>
+
+namespace ufx::tools {
+
+/** Listens on a port of all addresses; a port in use is a clear error. */
+fd listen_on(uint16_t port);
+
+/** The next connection. @param interrupted polled while it waits; true ends it with an error */
+fd accept_from(const fd &listener, bool (*interrupted)());
+
+/** Connects within `timeout_ms`; names host, port and cause if it cannot. */
+fd connect_to(const std::string &host, uint16_t port, int timeout_ms);
+
+} // namespace ufx::tools
+
+#endif

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Numbers with units, as users write them and as they are shown.
+#ifndef UFX_TOOLS_COMMON_UNITS_H
+#define UFX_TOOLS_COMMON_UNITS_H
+
+#include <cstdint>
+#include <string>
+
+namespace ufx::tools {
+
+constexpr double MIB = 1024.0 * 1024.0;
+
+/**
+ * Bytes from "64", "64k", "1M", "2G" or "2GiB"; units are powers of 1024.
+ * @param what  name of the option, for the error
+ */
+uint64_t parse_size(const std::string &text, const std::string &what);
+
+/** "512 B", "64.0 KiB", "1.5 MiB". */
+std::string show_size(double bytes);
+
+/** Monotonic time in nanoseconds. */
+uint64_t now_ns();
+
+} // namespace ufx::tools
+
+#endif

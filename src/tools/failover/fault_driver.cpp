@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Faults on time.
+#include "tools/failover/fault_driver.h"
+
+#include "tools/common/error.h"
+#include "tools/common/units.h"
+
+#include <cstdlib>
+
+namespace ufx::tools::failover {
+
+namespace {
+
+constexpr const char *WRONG_NEIGHBOUR = "02:00:00:00:00:99"; // locally administered, nobody's
+
+unsigned index_of(const std::string &rail, const std::vector<ufx_ucp_rail_attr_t> &rails)
+{
+    for (unsigned i = 0; i < rails.size(); i++) {
+        if (rail == rails[i].name || rail == "rail" + std::to_string(i)) {
+            return i;
+        }
+    }
+    std::string known;
+    for (unsigned i = 0; i < rails.size(); i++) {
+        known += (i == 0 ? "" : ", ") + ("rail" + std::to_string(i)) + " = " + rails[i].name;
+    }
+    throw usage_error("--fault: there is no rail '" + rail + "' (there are " + known + ")");
+}
+
+bool needs_namespaces(fault_action action)
+{
+    return action != fault_action::DOWN && action != fault_action::UP;
+}
+
+} // namespace
+
+fault_driver::fault_driver(const std::vector<fault> &faults, const namespaces *inside,
+                           ucp_session &session, channel &peer)
+    : inside_(inside), session_(session), peer_(peer)
+{
+    const std::vector<ufx_ucp_rail_attr_t> rails = session.rails();
+    for (const fault &one : faults) {
+        if (inside == nullptr && needs_namespaces(one.action)) {
+            throw usage_error(std::string("--fault: ") + fault_action_name(one.action) +
+                              " needs network namespaces, which need root and both sides here");
+        }
+        left_.push_back({one, index_of(one.rail, rails)});
+    }
+}
+
+fault_driver::~fault_driver()
+{
+    try {
+        reap(true);
+    } catch (const tool_error &) {
+        // The run is over: what failed late no longer matters.
+    }
+}
+
+void fault_driver::tick(uint64_t now, timeline &story)
+{
+    reap(false);
+    while (!left_.empty() && now - story.start_ns() >= left_.front().what.at_ns) {
+        const step one = left_.front();
+        left_.pop_front();
+        const words run = inside_ != nullptr ? command(one) : words();
+        story.add(applied_fault{now_ns(), one.what.action, one.rail,
+                                run.empty()
+                                    ? std::string("rail") + std::to_string(one.rail) + " " +
+                                          fault_action_name(one.what.action) + " in both processes"
+                                    : show(run)});
+        if (run.empty()) {
+            set_link(one);
+        } else {
+            running_.push_back({start_program(run), show(run)});
+        }
+    }
+}
+
+words fault_driver::command(const step &one) const
+{
+    const std::string name = "rail" + std::to_string(one.rail);
+    const words sender = {"ip", "-n", inside_->sender_name()};
+    const words receiver = {"ip", "-n", inside_->receiver_name()};
+    const auto with = [](words head, const words &tail) {
+        head.insert(head.end(), tail.begin(), tail.end());
+        return head;
+    };
+    const std::string neighbour = namespaces::sender_address(one.rail);
+    switch (one.what.action) {
+    case fault_action::DOWN:
+        return with(sender, {"link", "set", name, "down"});
+    case fault_action::UP:
+        return with(sender, {"link", "set", name, "up"});
+    case fault_action::DELETE:
+        return with(sender, {"link", "del", name});
+    case fault_action::ONEWAY:
+        return with(receiver, {"neigh", "replace", neighbour, "lladdr", WRONG_NEIGHBOUR, "dev",
+                               name, "nud", "permanent"});
+    case fault_action::HEAL:
+        return with(receiver, {"neigh", "del", neighbour, "dev", name});
+    }
+    return {};
+}
+
+void fault_driver::set_link(const step &one)
+{
+    const bool up = !breaks(one.what.action);
+    const std::string name = "rail" + std::to_string(one.rail);
+    peer_.send(frame_type::FAULT, {{"rail", one.rail}, {"up", up}});
+    check(ufx_ucp_rail_set_link(session_.worker(), name.c_str(), up ? 1 : 0),
+          "cannot change " + name);
+}
+
+void fault_driver::reap(bool wait)
+{
+    while (!running_.empty()) {
+        const running one = running_.front();
+        if (!program_ended(one.pid, one.text, wait)) {
+            return;
+        }
+        running_.pop_front();
+    }
+}
+
+} // namespace ufx::tools::failover

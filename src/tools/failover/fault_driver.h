@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// fault_driver: carries a schedule out while the traffic runs.
+#ifndef UFX_TOOLS_FAILOVER_FAULT_DRIVER_H
+#define UFX_TOOLS_FAILOVER_FAULT_DRIVER_H
+
+#include "tools/common/channel.h"
+#include "tools/common/ucp_session.h"
+#include "tools/failover/netns.h"
+#include "tools/failover/process.h"
+#include "tools/failover/timeline.h"
+
+#include <deque>
+
+namespace ufx::tools::failover {
+
+class fault_driver {
+public:
+    /** @param inside NULL: faults are made by a ucp call in both processes */
+    fault_driver(const std::vector<fault> &faults, const namespaces *inside, ucp_session &session,
+                 channel &peer);
+    ~fault_driver();
+
+    /** Starts what is due and notes it in `story`; throws if a fault could not be made. */
+    void tick(uint64_t now, timeline &story);
+
+private:
+    struct step {
+        fault what;
+        unsigned rail = 0;
+    };
+    struct running {
+        pid_t pid;
+        std::string text;
+    };
+
+    words command(const step &one) const;
+    void set_link(const step &one);
+    void reap(bool wait);
+
+    const namespaces *inside_;
+    ucp_session &session_;
+    channel &peer_;
+    std::deque<step> left_;
+    std::deque<running> running_;
+};
+
+} // namespace ufx::tools::failover
+
+#endif

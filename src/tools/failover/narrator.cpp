@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Commentary of a run.
+#include "tools/failover/narrator.h"
+
+#include "tools/common/units.h"
+
+#include <cstdarg>
+
+namespace ufx::tools::failover {
+
+namespace {
+
+constexpr uint64_t BEAT_NS = 200000000;
+
+} // namespace
+
+void narrator::say(const char *format, ...)
+{
+    if (out_ == nullptr) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    std::vfprintf(out_, format, args);
+    va_end(args);
+    std::fflush(out_);
+}
+
+void narrator::tick(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails, size_t in_flight)
+{
+    tell_faults();
+    tell_events();
+    if (last_ns_ == 0) {
+        last_ns_ = now;
+    }
+    if (now - last_ns_ < BEAT_NS || out_ == nullptr) {
+        return;
+    }
+    const double seconds = static_cast<double>(now - last_ns_) / 1e9;
+    std::fprintf(out_, "%7.2f s ", story_.seconds(now));
+    for (unsigned i = 0; i < rails.size() && i < story_.rails().size(); i++) {
+        const double sent = story_.rail_bytes_at(i, now) - story_.rail_bytes_at(i, last_ns_);
+        std::fprintf(out_, "  rail%u %8.1f MB/s %-8s", i, sent / MIB / seconds,
+                     rail_state_name(rails[i].state));
+    }
+    std::fprintf(out_, "  delivered %8.1f MB/s, %zu in flight\n", story_.mbps(last_ns_, now),
+                 in_flight);
+    std::fflush(out_);
+    last_ns_ = now;
+}
+
+void narrator::tell_faults()
+{
+    for (; faults_ < story_.faults().size(); faults_++) {
+        const applied_fault &one = story_.faults()[faults_];
+        say("%7.3f s   *** fault: %s\n", story_.seconds(one.at_ns), one.text.c_str());
+    }
+}
+
+void narrator::tell_events()
+{
+    for (; events_ < story_.events().size(); events_++) {
+        const rail_event &one = story_.events()[events_];
+        say("%7.3f s   rail%u (%s) %s -> %s: %s\n", story_.seconds(one.time_ns), one.index,
+            one.rail.c_str(), rail_state_name(one.from), rail_state_name(one.to),
+            one.cause.c_str());
+    }
+}
+
+} // namespace ufx::tools::failover

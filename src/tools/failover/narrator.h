@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// narrator: says what happens as it happens.
+#ifndef UFX_TOOLS_FAILOVER_NARRATOR_H
+#define UFX_TOOLS_FAILOVER_NARRATOR_H
+
+#include "tools/failover/timeline.h"
+
+#include <cstddef>
+#include <cstdio>
+
+namespace ufx::tools::failover {
+
+class narrator {
+public:
+    /** @param out NULL: says nothing */
+    narrator(const timeline &story, std::FILE *out) : story_(story), out_(out) {}
+
+    void say(const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+    /** Tells new faults and rail events at once, and a line of throughput at each beat. */
+    void tick(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails, size_t in_flight);
+
+private:
+    void tell_faults();
+    void tell_events();
+
+    const timeline &story_;
+    std::FILE *out_;
+    size_t faults_ = 0;
+    size_t events_ = 0;
+    uint64_t last_ns_ = 0;
+};
+
+} // namespace ufx::tools::failover
+
+#endif

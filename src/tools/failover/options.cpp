@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command line of `ufx_perftest failover`.
+#include "tools/failover/options.h"
+
+#include "tools/common/command_line.h"
+#include "tools/common/error.h"
+#include "tools/common/units.h"
+#include "tools/failover/plot.h"
+
+#include <map>
+#include <sstream>
+
+namespace ufx::tools::failover {
+
+namespace {
+
+constexpr const char *FOOTER = R"(
+A run sends FILE, again and again until the time is over, from one process to another over all
+rails, while the schedule takes rails down and up; the receiver writes the file. At the end the
+report says what was lost, doubled or corrupted (nothing may be), and how long it took to notice
+and to go on.
+
+  ufx_perftest failover --input big.iso --output copy.iso --fault 1s:down:rail1,4s:up:rail1
+      both sides here: as root in two network namespaces joined by two veth pairs, which are made
+      for the run; else over lo:127.0.0.1 and lo:127.0.0.2
+  ufx_perftest failover --output copy.iso                  on the receiving host, then
+  ufx_perftest failover --input big.iso HOST               on the sending one
+
+Faults: TIME:ACTION:RAIL, comma separated
+  down, up      ip link set RAIL down, up; without namespaces: the rail's sockets break and new ones
+                are refused, in both processes
+  del           ip link del RAIL: for ever (namespaces only)
+  oneway, heal  data arrives, nothing comes back: a wrong neighbour at the receiver (namespaces only)
+  RAIL is rail0, rail1, ... in the order of the devices, or a device name.
+
+Exit status: 0 nothing was lost, doubled or corrupted, and every fault hit and was survived; 1 not
+so; 2 wrong option or input; 3 the machine, the network or the peer stopped it.)";
+
+struct raw_words {
+    std::string fault, chunk = "64k", broken, netns = "auto", mix = "put,am,list";
+};
+
+void add_options(command_line &line, options &o, raw_words &raw)
+{
+    line.text("host", o.host, "where `ufx_perftest failover` waits; none: both sides here");
+    line.text("--input", o.input, "file to send", "FILE");
+    line.text("--output", o.output, "where the receiver writes it", "FILE");
+    line.text("--fault", raw.fault, "what happens to rails, and when", "SCHEDULE");
+    line.number("--seconds", o.seconds, "how long (default: 3 s after the last fault, or 5)");
+    line.text("--json", o.json, "write the report there too, '-' is stdout", "FILE");
+    line.text("--plot", o.plot, "draw throughput over time: FILE.png or FILE.svg", "FILE");
+    line.text("--log", o.log, "write a line a chunk that arrived", "FILE");
+    line.text("--break", raw.broken, "tamper with what is sent: dup, lose or corrupt", "HOW");
+    line.text("-d,--dev", o.devices, "rails, comma separated, as interface[:address]", "LIST");
+    line.number("-p,--port", o.port, "port of the server (13338)");
+    line.text("--netns", raw.netns,
+              "auto, yes, no, or the prefix of the namespaces' names (PREFIX-a sends)", "HOW");
+    line.text("--rate", o.rate, "limit of each rail in namespaces, as tc takes it: 1gbit", "RATE");
+    line.text("-s,--chunk", raw.chunk, "bytes of a chunk (64k)", "SIZE");
+    line.number("-O,--outstanding", o.window, "chunks in flight (64)");
+    line.text("--mix", raw.mix, "how chunks travel, in turn (put,am,list)", "LIST");
+    line.flag("-q,--quiet", o.quiet, "no running commentary");
+    line.number("--channel-fd", o.channel_fd, "");
+    line.footer(FOOTER);
+}
+
+std::vector<chunk_kind> parse_mix(const std::string &text)
+{
+    const std::map<std::string, chunk_kind> names = {
+        {"am", chunk_kind::AM}, {"put", chunk_kind::PUT}, {"list", chunk_kind::LIST}};
+    std::vector<chunk_kind> mix;
+    std::istringstream words(text);
+    for (std::string word; std::getline(words, word, ',');) {
+        const auto found = names.find(word);
+        if (found == names.end()) {
+            throw usage_error("--mix: '" + word + "' is none of put, am, list");
+        }
+        mix.push_back(found->second);
+    }
+    if (mix.empty()) {
+        throw usage_error("--mix: is empty");
+    }
+    return mix;
+}
+
+tamper parse_tamper(const std::string &word)
+{
+    const std::map<std::string, tamper> names = {{"", tamper::NONE},
+                                                 {"dup", tamper::DUPLICATE},
+                                                 {"lose", tamper::LOSE},
+                                                 {"corrupt", tamper::CORRUPT}};
+    const auto found = names.find(word);
+    if (found == names.end()) {
+        throw usage_error("--break: '" + word + "' is none of dup, lose, corrupt");
+    }
+    return found->second;
+}
+
+void choose_network(options &o, const std::string &word)
+{
+    if (word == "auto") {
+        o.net = network::AUTO;
+    } else if (word == "no") {
+        o.net = network::HERE;
+    } else {
+        o.net = network::NAMESPACES;
+        o.netns_prefix = word == "yes" ? "" : word;
+    }
+    if (word.find_first_of("/ ") != std::string::npos || word.empty()) {
+        throw usage_error("--netns: '" + word + "' cannot be part of a name");
+    }
+}
+
+void choose_seconds(options &o)
+{
+    const double last = o.faults.empty() ? 0 : static_cast<double>(o.faults.back().at_ns) / 1e9;
+    if (o.seconds == 0) {
+        o.seconds = o.faults.empty() ? 5 : last + 3;
+    }
+    if (!(o.seconds > 0 && o.seconds <= 86400)) {
+        throw usage_error("--seconds: must be more than 0 and at most 86400");
+    }
+    if (!o.faults.empty() && last >= o.seconds) {
+        throw usage_error("--fault: the last fault is at " + std::to_string(last) +
+                          " s, the run ends after " + std::to_string(o.seconds) + " s");
+    }
+}
+
+void validate(const options &o)
+{
+    if (o.chunk < 256 || o.chunk > 64u << 20) {
+        throw usage_error("--chunk: must be from 256 to 64M");
+    }
+    if (o.window < 1 || o.window > 4096) {
+        throw usage_error("--outstanding: must be from 1 to 4096");
+    }
+    if (o.channel_fd >= 0) {
+        return;
+    }
+    if (o.input.empty() && !(o.host.empty() && o.faults.empty())) {
+        throw usage_error("--input: the file to send is missing");
+    }
+    if (!o.input.empty() && o.host.empty() && o.output.empty()) {
+        throw usage_error("--output: is missing (or name the host that receives)");
+    }
+    if (!o.input.empty() && o.input == o.output) {
+        throw usage_error("--output: is the input file");
+    }
+    if (!o.plot.empty()) {
+        plot_terminal(o.plot);
+    }
+}
+
+} // namespace
+
+options parse_options(int argc, char **argv)
+{
+    options o;
+    raw_words raw;
+    command_line line("ufx_perftest failover",
+                      "Send a file over several rails while rails die: the proof of failover.");
+    add_options(line, o, raw);
+    line.parse(argc, argv);
+    o.chunk =
+        static_cast<uint32_t>(std::min<uint64_t>(parse_size(raw.chunk, "--chunk"), UINT32_MAX));
+    o.mix = parse_mix(raw.mix);
+    o.broken = parse_tamper(raw.broken);
+    choose_network(o, raw.netns);
+    if (!raw.fault.empty()) {
+        o.faults = parse_schedule(raw.fault);
+    }
+    choose_seconds(o);
+    validate(o);
+    return o;
+}
+
+} // namespace ufx::tools::failover

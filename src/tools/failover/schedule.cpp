@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parser of fault schedules.
+#include "tools/failover/schedule.h"
+
+#include "tools/common/error.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+namespace ufx::tools::failover {
+
+namespace {
+
+struct action_name {
+    fault_action action;
+    const char *name;
+};
+
+constexpr std::array<action_name, 5> ACTIONS = {{{fault_action::DOWN, "down"},
+                                                 {fault_action::UP, "up"},
+                                                 {fault_action::DELETE, "del"},
+                                                 {fault_action::ONEWAY, "oneway"},
+                                                 {fault_action::HEAL, "heal"}}};
+constexpr double LONGEST_S = 3600;
+
+std::vector<std::string> split(const std::string &text, char by)
+{
+    std::vector<std::string> parts;
+    size_t begin = 0;
+    for (size_t end = text.find(by); end != std::string::npos; end = text.find(by, begin)) {
+        parts.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    parts.push_back(text.substr(begin));
+    return parts;
+}
+
+uint64_t parse_time(const std::string &word, const std::string &entry)
+{
+    char *rest = nullptr;
+    const double value = word.empty() ? NAN : std::strtod(word.c_str(), &rest);
+    const std::string unit = rest == nullptr ? "" : rest;
+    const double seconds = unit == "ms" ? value / 1000 : value;
+    if ((unit != "s" && unit != "ms") || !(seconds >= 0 && seconds <= LONGEST_S)) {
+        throw usage_error("--fault: '" + word + "' in '" + entry +
+                          "' is no time (write 1s, 1.5s or 250ms)");
+    }
+    return static_cast<uint64_t>(seconds * 1e9);
+}
+
+fault_action parse_action(const std::string &word, const std::string &entry)
+{
+    for (const action_name &known : ACTIONS) {
+        if (word == known.name) {
+            return known.action;
+        }
+    }
+    throw usage_error("--fault: '" + word + "' in '" + entry +
+                      "' is no fault (there are down, up, del, oneway, heal)");
+}
+
+} // namespace
+
+const char *fault_action_name(fault_action action)
+{
+    return ACTIONS[static_cast<size_t>(action)].name;
+}
+
+bool breaks(fault_action action)
+{
+    return action != fault_action::UP && action != fault_action::HEAL;
+}
+
+std::vector<fault> parse_schedule(const std::string &text)
+{
+    std::vector<fault> faults;
+    for (const std::string &entry : split(text, ',')) {
+        const std::vector<std::string> words = split(entry, ':');
+        if (words.size() < 3 || words[2].empty()) {
+            throw usage_error("--fault: '" + entry +
+                              "' is not TIME:ACTION:RAIL, as in 1s:down:rail1");
+        }
+        fault one;
+        one.at_ns = parse_time(words[0], entry);
+        one.action = parse_action(words[1], entry);
+        // A device name may hold a colon itself: lo:127.0.0.2.
+        one.rail = entry.substr(words[0].size() + words[1].size() + 2);
+        faults.push_back(one);
+    }
+    std::stable_sort(faults.begin(), faults.end(),
+                     [](const fault &a, const fault &b) { return a.at_ns < b.at_ns; });
+    return faults;
+}
+
+} // namespace ufx::tools::failover

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The fault schedule: "1s:down:rail1,4s:up:rail1".
+#ifndef UFX_TOOLS_FAILOVER_SCHEDULE_H
+#define UFX_TOOLS_FAILOVER_SCHEDULE_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ufx::tools::failover {
+
+enum class fault_action {
+    DOWN,   ///< ip link set down; ends with UP
+    UP,     ///< ip link set up
+    DELETE, ///< ip link del: for ever
+    ONEWAY, ///< the receiver's frames to the sender go to a wrong hardware address; ends with HEAL
+    HEAL
+};
+
+struct fault {
+    uint64_t at_ns = 0; ///< after the traffic started
+    fault_action action = fault_action::DOWN;
+    std::string rail; ///< a device name, or "railN" from 0
+};
+
+/** "down", "up", "del", "oneway", "heal" */
+const char *fault_action_name(fault_action action);
+
+/** True if the rail carries nothing usable after it. */
+bool breaks(fault_action action);
+
+/**
+ * TIME:ACTION:RAIL, comma separated, TIME as 1s, 1.5s or 250ms. The result is sorted by time.
+ * Throws a usage error that names the word which is wrong.
+ */
+std::vector<fault> parse_schedule(const std::string &text);
+
+} // namespace ufx::tools::failover
+
+#endif

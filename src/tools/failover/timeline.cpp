@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What happened when.
+#include "tools/failover/timeline.h"
+
+#include "tools/common/units.h"
+
+#include <algorithm>
+
+namespace ufx::tools::failover {
+
+void timeline::start(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails)
+{
+    start_ns_ = now;
+    end_ns_ = now;
+    for (const ufx_ucp_rail_attr_t &rail : rails) {
+        rails_.push_back(rail.name);
+        rail_base_.push_back(rail.tx_bytes);
+    }
+    events_.clear();
+    add(now, 0, rails);
+}
+
+void timeline::add(uint64_t now, uint64_t bytes, const std::vector<ufx_ucp_rail_attr_t> &rails)
+{
+    sample one;
+    one.at_ns = now;
+    one.bytes = bytes;
+    for (size_t i = 0; i < rails_.size() && i < rails.size(); i++) {
+        one.rail_bytes.push_back(rails[i].tx_bytes - rail_base_[i]);
+    }
+    one.rail_bytes.resize(rails_.size());
+    samples_.push_back(std::move(one));
+    end_ns_ = now;
+}
+
+void timeline::add(const ufx_ucp_failover_stats_t &stats)
+{
+    if (stats.last_start_ns < start_ns_) {
+        return;
+    }
+    if (failovers_.empty() || failovers_.back().last_start_ns != stats.last_start_ns) {
+        failovers_.push_back(stats);
+    } else {
+        failovers_.back() = stats;
+    }
+}
+
+double timeline::seconds(uint64_t at_ns) const
+{
+    return (static_cast<double>(at_ns) - static_cast<double>(start_ns_)) / 1e9;
+}
+
+template <class Get>
+double timeline::interpolate(uint64_t at_ns, Get get) const
+{
+    const auto after =
+        std::lower_bound(samples_.begin(), samples_.end(), at_ns,
+                         [](const sample &one, uint64_t at) { return one.at_ns < at; });
+    if (after == samples_.begin()) {
+        return 0;
+    }
+    const sample &left = *(after - 1);
+    if (after == samples_.end()) {
+        return static_cast<double>(get(left));
+    }
+    const double part =
+        static_cast<double>(at_ns - left.at_ns) / static_cast<double>(after->at_ns - left.at_ns);
+    return static_cast<double>(get(left)) +
+           part * (static_cast<double>(get(*after)) - static_cast<double>(get(left)));
+}
+
+double timeline::bytes_at(uint64_t at_ns) const
+{
+    return interpolate(at_ns, [](const sample &one) { return one.bytes; });
+}
+
+double timeline::rail_bytes_at(unsigned rail, uint64_t at_ns) const
+{
+    return interpolate(at_ns, [rail](const sample &one) { return one.rail_bytes[rail]; });
+}
+
+double timeline::mbps(uint64_t from_ns, uint64_t to_ns) const
+{
+    if (to_ns <= from_ns) {
+        return 0;
+    }
+    return (bytes_at(to_ns) - bytes_at(from_ns)) / MIB /
+           (static_cast<double>(to_ns - from_ns) / 1e9);
+}
+
+std::vector<outage> timeline::outages() const
+{
+    struct change {
+        uint64_t at_ns;
+        unsigned rail;
+        bool broken;
+    };
+    std::vector<change> changes;
+    for (const applied_fault &one : faults_) {
+        changes.push_back({one.at_ns, one.rail, breaks(one.action)});
+    }
+    for (const rail_event &one : events_) {
+        if (faults_.empty() && (one.from == UFX_UCP_RAIL_UP || one.to == UFX_UCP_RAIL_UP)) {
+            changes.push_back({one.time_ns, one.index, one.to != UFX_UCP_RAIL_UP});
+        }
+    }
+    std::vector<outage> result;
+    for (const change &one : changes) {
+        const auto open = std::find_if(result.begin(), result.end(), [&](const outage &o) {
+            return o.rail == one.rail && !o.ended;
+        });
+        if (one.broken && open == result.end()) {
+            result.push_back({one.at_ns, end_ns_, one.rail, false});
+        } else if (!one.broken && open != result.end()) {
+            open->end_ns = one.at_ns;
+            open->ended = true;
+        }
+    }
+    return result;
+}
+
+const rail_event *timeline::left_up(unsigned rail, uint64_t from_ns, uint64_t to_ns) const
+{
+    for (const rail_event &one : events_) {
+        if (one.index == rail && one.from == UFX_UCP_RAIL_UP && one.to != UFX_UCP_RAIL_UP &&
+            one.time_ns >= from_ns && one.time_ns <= to_ns) {
+            return &one;
+        }
+    }
+    return nullptr;
+}
+
+} // namespace ufx::tools::failover

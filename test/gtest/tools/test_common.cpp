@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Units, checksums, frames of a peer, files that are whole or absent.
+#include <catch2/catch.hpp>
+
+#include "tools/common/channel.h"
+#include "tools/common/crc32.h"
+#include "tools/common/error.h"
+#include "tools/common/output_file.h"
+#include "tools/common/units.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace ufx::tools;
+
+namespace {
+
+struct pair {
+    pair()
+    {
+        int ends[2];
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+        left = fd(ends[0]);
+        right = fd(ends[1]);
+    }
+    void write(const std::string &bytes) const
+    {
+        REQUIRE(::write(left.get(), bytes.data(), bytes.size()) ==
+                static_cast<ssize_t>(bytes.size()));
+    }
+    fd left, right;
+};
+
+std::string header(const std::string &magic, unsigned version, unsigned type, uint32_t length,
+                   uint32_t zero = 0)
+{
+    std::string bytes = magic;
+    for (const auto &[value, width] :
+         {std::pair<uint32_t, int>{version, 2}, {type, 2}, {length, 4}, {zero, 4}}) {
+        for (int i = 0; i < width; i++) {
+            bytes.push_back(static_cast<char>(value >> (8 * i)));
+        }
+    }
+    return bytes;
+}
+
+/** What a channel says about these bytes of a peer that then closes. */
+std::string complaint(const std::string &bytes)
+{
+    pair ends;
+    channel mine(std::move(ends.right));
+    ends.write(bytes);
+    ends.left.reset();
+    try {
+        mine.expect(frame_type::HELLO, 1000);
+    } catch (const tool_error &error) {
+        return error.what();
+    }
+    return "";
+}
+
+struct folder {
+    folder()
+    {
+        char name[] = "/tmp/ufx-test-XXXXXX";
+        REQUIRE(::mkdtemp(name) != nullptr);
+        path = name;
+    }
+    ~folder() { std::system(("rm -rf " + path).c_str()); }
+    int files() const
+    {
+        std::system(("ls -A " + path + " | wc -l >" + path + ".count").c_str());
+        int count = -1;
+        std::ifstream(path + ".count") >> count;
+        ::unlink((path + ".count").c_str());
+        return count;
+    }
+    std::string path;
+};
+
+} // namespace
+
+TEST_CASE("tools: sizes are read with their units", "[tools]")
+{
+    CHECK(parse_size("0", "-s") == 0);
+    CHECK(parse_size("4096", "-s") == 4096);
+    CHECK(parse_size("64k", "-s") == 65536);
+    CHECK(parse_size("1M", "-s") == 1048576);
+    CHECK(parse_size("2GiB", "-s") == uint64_t{2} << 30);
+    CHECK(parse_size("3b", "-s") == 3);
+    for (const char *wrong :
+         {"", "k", "-1", "1x", "1kk", "1.5k", "99999999999999999999", "18446744073709551615k"}) {
+        CAPTURE(wrong);
+        CHECK_THROWS_AS(parse_size(wrong, "-s"), tool_error);
+    }
+}
+
+TEST_CASE("tools: crc32 is that of IEEE 802.3, in any pieces", "[tools]")
+{
+    const std::string text = "123456789";
+    CHECK(crc32(text.data(), text.size()) == 0xcbf43926u);
+    CHECK(crc32(text.data(), 0) == 0);
+    std::string longer;
+    for (int i = 0; i < 1000; i++) {
+        longer.push_back(static_cast<char>(i * 7));
+    }
+    const uint32_t whole = crc32(longer.data(), longer.size());
+    for (size_t cut = 0; cut < 40; cut++) {
+        const uint32_t first = crc32(longer.data(), cut);
+        CHECK(crc32(longer.data() + cut, longer.size() - cut, first) == whole);
+    }
+}
+
+TEST_CASE("tools: fields cross as lines and refuse what is none", "[tools][T09]")
+{
+    const fields sent = {{"a", 17u}, {"b", true}, {"c", "x=y\nz"}};
+    const auto got = fields::parse(sent.dump());
+    REQUIRE(got);
+    CHECK(got->number("a") == 17);
+    CHECK(got->flag("b"));
+    CHECK(got->text("c") == "x=y z");
+    CHECK_THROWS_WITH(got->text("d"), Catch::Contains("without 'd'"));
+    CHECK_THROWS_AS(got->number("c"), tool_error);
+    CHECK_THROWS_AS(got->number("a", 16), tool_error);
+    CHECK(fields::parse(""));
+    for (const char *wrong : {"a", "a\n", "=b\n", "a=b", "a=b\nc\n"}) {
+        CAPTURE(wrong);
+        CHECK_FALSE(fields::parse(wrong));
+    }
+    CHECK_THROWS_AS(from_hex("0g"), tool_error);
+    CHECK(from_hex(to_hex("\x01\xff", 2)) == "\x01\xff");
+}
+
+TEST_CASE("tools: frames arrive whole, byte by byte", "[tools]")
+{
+    pair ends;
+    channel sender(std::move(ends.left));
+    channel receiver(std::move(ends.right));
+    sender.send(frame_type::HELLO, {{"number", 42u}});
+    sender.send(frame_type::DONE, fields());
+    CHECK(receiver.expect(frame_type::HELLO, 1000).number("number") == 42);
+    CHECK_NOTHROW(receiver.expect(frame_type::DONE, 1000));
+    CHECK_FALSE(receiver.poll());
+
+    pair slow;
+    channel other(std::move(slow.right));
+    const std::string bytes = header("UFXT", CHANNEL_VERSION, 1, 4) + "k=1\n";
+    for (size_t i = 0; i + 1 < bytes.size(); i++) {
+        slow.write(bytes.substr(i, 1));
+        REQUIRE_FALSE(other.poll());
+    }
+    slow.write(bytes.substr(bytes.size() - 1));
+    const auto message = other.poll();
+    REQUIRE(message);
+    CHECK(message->body.number("k") == 1);
+}
+
+TEST_CASE("tools: a hostile or truncated frame is one clear error", "[tools][T09]")
+{
+    const std::string good = header("UFXT", CHANNEL_VERSION, 1, 4);
+    CHECK(complaint("") == "the peer closed its connection: it ended or was killed");
+    CHECK(complaint("GET / HTTP/1.1\r\n") ==
+          "the peer does not speak the protocol of ufx_perftest");
+    CHECK(complaint("U") == "the peer closed its connection in the middle of a message");
+    CHECK(complaint(good) == "the peer closed its connection in the middle of a message");
+    CHECK(complaint(good + "k=") == "the peer closed its connection in the middle of a message");
+    CHECK(complaint(good + "xxxx") == "the peer sent a message that does not parse");
+    CHECK_THAT(complaint(header("UFXT", CHANNEL_VERSION + 1, 1, 0)),
+               Catch::Contains("of another version: it speaks protocol 2"));
+    CHECK(complaint(header("UFXT", CHANNEL_VERSION, 1, FRAME_MAX + 1)) ==
+          "the peer sent a malformed message header");
+    CHECK(complaint(header("UFXT", CHANNEL_VERSION, 1, 0, 1)) ==
+          "the peer sent a malformed message header");
+    CHECK_THAT(complaint(header("UFXT", CHANNEL_VERSION, 5, 0)), Catch::Contains("where 1 is due"));
+    CHECK(complaint(header("UFXT", CHANNEL_VERSION, 7, 11) + "text=no way\n").empty() == false);
+    CHECK(complaint(header("UFXT", CHANNEL_VERSION, 7, 12) + "text=no way\n") ==
+          "the peer says: no way");
+}
+
+TEST_CASE("tools: a silent peer is an error in time", "[tools]")
+{
+    pair ends;
+    channel mine(std::move(ends.right));
+    CHECK_THROWS_WITH(mine.expect(frame_type::HELLO, 10), Catch::Contains("does not answer"));
+}
+
+TEST_CASE("tools: an output file is whole or absent", "[tools]")
+{
+    folder place;
+    const std::string path = place.path + "/out";
+    {
+        output_file file(path);
+        file.write_at(0, "half", 4);
+        CHECK_FALSE(std::ifstream(path).good());
+    }
+    CHECK(place.files() == 0);
+    {
+        output_file file(path);
+        file.append("who");
+        file.append("le");
+        char back[5];
+        file.read_at(0, back, sizeof(back));
+        CHECK(std::string(back, 5) == "whole");
+        file.commit();
+    }
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    CHECK(text.str() == "whole");
+    write_text(path, "again");
+    CHECK(place.files() == 1);
+    CHECK_THROWS_WITH(output_file(place.path + "/no/where"), Catch::Contains("No such file"));
+    CHECK_THROWS_WITH(output_file(place.path), Catch::Contains("not a regular file"));
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parts of `ufx_perftest failover` that need no network.
+#include <catch2/catch.hpp>
+
+#include "tools/common/crc32.h"
+#include "tools/common/error.h"
+#include "tools/common/units.h"
+#include "tools/failover/inspector.h"
+#include "tools/failover/options.h"
+#include "tools/failover/plot.h"
+#include "tools/failover/report.h"
+#include "tools/failover/schedule.h"
+#include "tools/failover/timeline.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace ufx::tools;
+using namespace ufx::tools::failover;
+
+namespace {
+
+constexpr uint64_t SECOND = 1000000000;
+constexpr uint64_t START = 5 * SECOND;
+
+options parse(std::vector<std::string> words)
+{
+    words.insert(words.begin(), "failover");
+    std::vector<char *> argv;
+    for (std::string &word : words) {
+        argv.push_back(word.data());
+    }
+    return parse_options(static_cast<int>(argv.size()), argv.data());
+}
+
+std::vector<ufx_ucp_rail_attr_t> two_rails(uint64_t first, uint64_t second)
+{
+    std::vector<ufx_ucp_rail_attr_t> rails(2);
+    for (unsigned i = 0; i < 2; i++) {
+        rails[i] = {};
+        std::strcpy(rails[i].name, i == 0 ? "rail0" : "rail1");
+        std::strcpy(rails[i].transport, "tcp");
+        rails[i].tx_bytes = i == 0 ? first : second;
+    }
+    return rails;
+}
+
+/** 6 s: both rails send 10 MiB/s, but rail1 is down from 2 s to 4 s. */
+timeline story()
+{
+    const auto mib = static_cast<uint64_t>(MIB);
+    timeline t;
+    t.start(START, two_rails(0, 0));
+    uint64_t first = 0, second = 0;
+    for (uint64_t ms = 10; ms <= 6000; ms += 10) {
+        first += mib / 10;
+        second += ms > 2000 && ms <= 4000 ? 0 : mib / 10;
+        t.add(START + ms * 1000000, first + second, two_rails(first, second));
+    }
+    return t;
+}
+
+applied_fault at(uint64_t seconds, fault_action action)
+{
+    return {START + seconds * SECOND, action, 1, "by the test"};
+}
+
+rail_event change(uint64_t ms, ufx_ucp_rail_state_t from, ufx_ucp_rail_state_t to)
+{
+    return {"rail1", 1, from, to, "link down", START + ms * 1000000};
+}
+
+outcome clean_run(const options &wanted, const timeline &t)
+{
+    outcome run;
+    run.wanted = &wanted;
+    run.story = &t;
+    run.received = {{"lost", 0u},         {"duplicated", 0u},  {"corrupted", 0u},
+                    {"misordered", 0u},   {"chunks", 10u},     {"bytes", 10u},
+                    {"file_right", true}, {"output", "out"},   {"ops_frozen", 0u},
+                    {"ops_landed", 0u},   {"ops_replayed", 0u}};
+    run.stats.frozen = 7;
+    run.stats.replayed = 5;
+    run.stats.landed = 2;
+    run.stats.switches = 1;
+    run.rails = two_rails(0, 0);
+    return run;
+}
+
+chunk_header chunk(const geometry &shape, uint64_t seq, const std::string &payload)
+{
+    chunk_header header;
+    header.seq = seq;
+    header.offset = shape.offset(seq);
+    header.length = shape.length(seq);
+    header.crc = crc32(payload.data(), payload.size());
+    return header;
+}
+
+} // namespace
+
+TEST_CASE("failover: schedules are read, sorted, and refused with the wrong word", "[tools]")
+{
+    const std::vector<fault> faults =
+        parse_schedule("4s:up:rail1,1.5s:down:rail1,250ms:oneway:lo:127.0.0.2");
+    REQUIRE(faults.size() == 3);
+    CHECK(faults[0].at_ns == SECOND / 4);
+    CHECK(faults[0].action == fault_action::ONEWAY);
+    CHECK(faults[0].rail == "lo:127.0.0.2");
+    CHECK(faults[1].at_ns == SECOND * 3 / 2);
+    CHECK(faults[2].action == fault_action::UP);
+    CHECK_FALSE(breaks(fault_action::HEAL));
+    CHECK(breaks(fault_action::DELETE));
+    CHECK_THROWS_WITH(parse_schedule("1s:down"), Catch::Contains("'1s:down'"));
+    CHECK_THROWS_WITH(parse_schedule("1s:sideways:rail1"), Catch::Contains("'sideways'"));
+    for (const char *wrong : {"", ",", "1:down:rail1", "s:down:rail1", "-1s:down:rail1",
+                              "nans:down:rail1", "1e9s:down:rail1", "1s:down:"}) {
+        CAPTURE(wrong);
+        CHECK_THROWS_AS(parse_schedule(wrong), tool_error);
+    }
+}
+
+TEST_CASE("failover: options have sensible defaults and limits", "[tools]")
+{
+    const options o = parse({"--input", "a", "--output", "b", "--fault", "1s:down:rail1"});
+    CHECK(o.seconds == 4);
+    CHECK(o.chunk == 65536);
+    CHECK(o.mix.size() == 3);
+    CHECK(parse({"--input", "a", "--output", "b"}).seconds == 5);
+    CHECK(parse({}).input.empty());
+    const std::vector<std::vector<std::string>> wrong = {
+        {"--nonsense"},
+        {"--input", "a"},
+        {"--input", "a", "--output", "a"},
+        {"--input", "a", "--output", "b", "--seconds", "-1"},
+        {"--input", "a", "--output", "b", "--seconds", "x"},
+        {"--input", "a", "--output", "b", "--seconds", "1", "--fault", "1s:down:rail1"},
+        {"--input", "a", "--output", "b", "--break", "it"},
+        {"--input", "a", "--output", "b", "--mix", "put,tag"},
+        {"--input", "a", "--output", "b", "--chunk", "1"},
+        {"--input", "a", "--output", "b", "-O", "0"},
+        {"--input", "a", "--output", "b", "--plot", "p.jpg"},
+        {"--input", "a", "--output", "b", "-p", "70000"},
+        {"--input", "a", "--output", "b", "--netns", "a/b"},
+        {"--output", "b", "--fault", "1s:down:rail1"}};
+    for (const auto &words : wrong) {
+        CAPTURE(words);
+        try {
+            parse(words);
+            FAIL("accepted");
+        } catch (const tool_error &error) {
+            CHECK(error.exit_status() == EXIT_USAGE);
+        }
+    }
+}
+
+TEST_CASE("failover: a chunk header survives, and no damaged one does", "[tools]")
+{
+    chunk_header header;
+    header.kind = chunk_kind::LIST;
+    header.seq = 0x0102030405060708;
+    header.offset = 1 << 20;
+    header.length = 4096;
+    header.crc = 0xdeadbeef;
+    header.order = 99;
+    header.slot = 7;
+    const chunk_bytes bytes = encode(header);
+    const auto back = decode(bytes.data(), bytes.size());
+    REQUIRE(back);
+    CHECK(back->kind == chunk_kind::LIST);
+    CHECK(back->seq == header.seq);
+    CHECK(back->offset == header.offset);
+    CHECK(back->order == 99);
+    CHECK(back->slot == 7);
+    for (size_t i = 0; i < bytes.size(); i++) {
+        chunk_bytes wrong = bytes;
+        wrong[i] ^= 0x40;
+        CAPTURE(i);
+        CHECK_FALSE(decode(wrong.data(), wrong.size()));
+    }
+    CHECK_FALSE(decode(bytes.data(), bytes.size() - 1));
+}
+
+TEST_CASE("failover: the inspector finds what is lost, doubled, corrupted, out of order", "[tools]")
+{
+    const geometry shape = {10, 4}; // chunks of 4, 4, 2 bytes
+    CHECK(shape.chunks_per_pass() == 3);
+    CHECK(shape.length(2) == 2);
+    CHECK(shape.offset(5) == 8);
+    inspector judge(shape);
+    CHECK(judge.accept(chunk(shape, 0, "abcd"), "abcd"));
+    CHECK(judge.accept(chunk(shape, 2, "ij"), "ij"));
+    CHECK(judge.lost(3) == 1);
+    CHECK(judge.accept(chunk(shape, 1, "efgh"), "efgh"));
+    judge.in_order(0);
+    judge.in_order(1);
+    CHECK(judge.clean(3));
+    CHECK_FALSE(judge.clean(4));
+
+    CHECK_FALSE(judge.accept(chunk(shape, 1, "efgh"), "efgh"));
+    CHECK_FALSE(judge.clean(3));
+    CHECK_FALSE(judge.accept(chunk(shape, 3, "abcd"), "abcX"));
+    chunk_header elsewhere = chunk(shape, 4, "efgh");
+    elsewhere.offset = 0;
+    CHECK_FALSE(judge.accept(elsewhere, "efgh"));
+    judge.damaged();
+    judge.in_order(1);
+    judge.in_order(2);
+    judge.in_order(4);
+    const fields result = judge.result(6);
+    CHECK(result.number("lost") == 1);
+    CHECK(result.number("duplicated") == 1);
+    CHECK(result.number("corrupted") == 3);
+    CHECK(result.number("misordered") == 2);
+}
+
+TEST_CASE("failover: bandwidth is measured inside the outage", "[tools]")
+{
+    timeline t = story();
+    t.add(at(2, fault_action::DOWN));
+    t.add(at(4, fault_action::UP));
+    t.add(change(2001, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_SUSPECT));
+    ufx_ucp_failover_stats_t stats = {};
+    stats.last_start_ns = START + 2 * SECOND + 300000000;
+    stats.seal_ns = 4000000;
+    t.add(stats);
+    stats.resume_ns = 9000000;
+    t.add(stats);
+    CHECK(t.failovers().size() == 1);
+    const options wanted =
+        parse({"--input", "a", "--output", "b", "--fault", "2s:down:rail1,4s:up:rail1"});
+    const report result = make_report(clean_run(wanted, t));
+    CHECK(result.ok);
+    for (const char *piece :
+         {"\"verdict\": \"ok\"", "\"lost\": 0", "\"duplicated\": 0", "\"corrupted\": 0",
+          "\"ops_frozen\": 7", "\"ops_landed\": 2", "\"ops_replayed\": 5", "\"detect_us\": 300000",
+          "\"seal_us\": 4000", "\"replay_us\": 0", "\"resume_us\": 9000", "\"mbps_before\": 20.0",
+          "\"mbps_during\": 10.0", "\"mbps_after\": 20.0", "\"share_after_up\": 0.5",
+          "\"noticed_us\": 1000"}) {
+        CAPTURE(piece);
+        CHECK_THAT(result.json, Catch::Contains(piece));
+    }
+    CHECK_THAT(result.text, Catch::Contains("verdict    OK"));
+}
+
+TEST_CASE("failover: each thing that is wrong fails the verdict", "[tools][U15]")
+{
+    const options wanted =
+        parse({"--input", "a", "--output", "b", "--fault", "2s:down:rail1,4s:up:rail1"});
+    timeline hit = story();
+    hit.add(at(2, fault_action::DOWN));
+    hit.add(at(4, fault_action::UP));
+    timeline missed = hit;
+    hit.add(change(2001, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_DRAINING));
+    REQUIRE(make_report(clean_run(wanted, hit)).ok);
+    for (const char *name : {"lost", "duplicated", "corrupted", "misordered"}) {
+        outcome run = clean_run(wanted, hit);
+        run.received.set(name, 3u);
+        const report result = make_report(run);
+        CHECK_FALSE(result.ok);
+        CHECK_THAT(result.text, Catch::Contains(std::string("FAILED: 3 chunks ") + name));
+    }
+    outcome run = clean_run(wanted, hit);
+    run.received.set("file_right", false);
+    CHECK_FALSE(make_report(run).ok);
+    run = clean_run(wanted, hit);
+    run.stats.frozen = 0;
+    CHECK_FALSE(make_report(run).ok);
+    run = clean_run(wanted, hit);
+    run.stats.switches = 0;
+    CHECK_FALSE(make_report(run).ok);
+    CHECK_FALSE(make_report(clean_run(wanted, missed)).ok);
+}
+
+TEST_CASE("failover: without a schedule the rails tell of outages", "[tools]")
+{
+    timeline t = story();
+    t.add(change(2000, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_SUSPECT));
+    t.add(change(2300, UFX_UCP_RAIL_SUSPECT, UFX_UCP_RAIL_DRAINING));
+    t.add(change(4000, UFX_UCP_RAIL_PROBING, UFX_UCP_RAIL_UP));
+    t.add(change(5000, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_DOWN));
+    const std::vector<outage> outages = t.outages();
+    REQUIRE(outages.size() == 2);
+    CHECK(outages[0].ended);
+    CHECK(outages[0].end_ns - outages[0].begin_ns == 2 * SECOND);
+    CHECK_FALSE(outages[1].ended);
+    CHECK(outages[1].end_ns == t.end_ns());
+    CHECK(make_report(clean_run(parse({"--input", "a", "--output", "b"}), t)).ok);
+}
+
+TEST_CASE("failover: the plot shows each rail and each fault", "[tools]")
+{
+    timeline t = story();
+    t.add(at(2, fault_action::DOWN));
+    CHECK_THAT(plot_terminal("a.svg"), Catch::StartsWith("svg"));
+    CHECK_THROWS_AS(plot_terminal("a.gif"), tool_error);
+    const std::string script = plot_script(t, "svg", "a\"b.svg");
+    CHECK_THAT(script, Catch::Contains("set output \"a\\\"b.svg\""));
+    CHECK_THAT(script, Catch::Contains("\"rail1 down\" at 2,"));
+    CHECK_THAT(script, Catch::Contains("title \"rail0 rail0\""));
+    CHECK_THAT(script, Catch::Contains("\n1 10 10 20\n"));
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// kill_table [WORD...]: kill -9 and SIGSTOP of either side in 13 phases, 52 cases [X09 X13].
+//
+// A phase is a trace point at which one process of a pair holds itself. After kill -9 the other
+// side must end within UFX_PEER_TIMEOUT with one clear error, each of its operations completed
+// once. After 5 s of SIGSTOP nothing may be lost and no rail be left down. With words, only cases
+// whose name contains one of them run.
+#include "kill_pair.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <poll.h>
+#include <string>
+#include <vector>
+
+namespace {
+
+using ufx::test::kill_case;
+using ufx::test::kill_pair;
+
+constexpr size_t AT_A_TIME = 6; // most of a stop case is waiting
+constexpr int LOOK_MS = 10;
+
+struct phase {
+    const char *point;
+    bool starter_stops;
+};
+
+constexpr phase PHASES[] = {
+    {"connect", true},       {"lane_req_sent", true}, {"idle", true},
+    {"put_mid_frame", true}, {"am_held", false},      {"suspect", true},
+    {"sealing", true},       {"seal_sent", true},     {"peer_seal_received", true},
+    {"mid_purge", true},     {"replay_posted", true}, {"probing", true},
+    {"rts_sent", true}};
+
+std::vector<kill_case> table(int argc, char **argv)
+{
+    std::vector<kill_case> cases;
+    for (const phase &one : PHASES) {
+        for (const bool kill : {true, false}) {
+            for (const bool near : {true, false}) {
+                const kill_case what = {one.point, one.starter_stops, kill, near};
+                bool wanted = argc < 2;
+                for (int i = 1; i < argc; i++) {
+                    wanted = wanted || what.name().find(argv[i]) != std::string::npos;
+                }
+                if (wanted) {
+                    cases.push_back(what);
+                }
+            }
+        }
+    }
+    return cases;
+}
+
+/** Lines for contrib/test_driver. */
+void record(const kill_pair &pair)
+{
+    const char *path = std::getenv("UFX_TEST_RESULTS");
+    std::FILE *file = path != nullptr ? std::fopen(path, "ae") : nullptr;
+    if (file != nullptr) {
+        std::fprintf(file, ":test-result: %s kill table: %s [X09][X13]\n",
+                     pair.complaint().empty() ? "PASS" : "FAIL", pair.what().name().c_str());
+        std::fclose(file);
+    }
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    const std::string self = argv[0];
+    const char *build = std::getenv("UFX_TOP_BUILDDIR");
+    const std::string child =
+        (build != nullptr ? std::string(build) : self.substr(0, self.rfind('/'))) + "/kill_child";
+    const std::vector<kill_case> cases = table(argc, argv);
+    std::vector<std::unique_ptr<kill_pair>> running;
+    size_t next = 0, failed = 0;
+    while (next < cases.size() || !running.empty()) {
+        while (next < cases.size() && running.size() < AT_A_TIME) {
+            running.push_back(std::make_unique<kill_pair>(cases[next++], child));
+        }
+        ::poll(nullptr, 0, LOOK_MS);
+        for (size_t i = 0; i < running.size();) {
+            if (!running[i]->advance()) {
+                i++;
+                continue;
+            }
+            const kill_pair &pair = *running[i];
+            const bool good = pair.complaint().empty();
+            std::printf("%s %s\n%s", good ? "ok    " : "FAILED", pair.what().name().c_str(),
+                        pair.complaint().c_str());
+            std::fflush(stdout);
+            record(pair);
+            failed += good ? 0 : 1;
+            running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+    }
+    std::printf("%zu cases, %zu failed\n", cases.size(), failed);
+    return failed == 0 && !cases.empty() ? 0 : 1;
+}

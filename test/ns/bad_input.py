@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Bad input of every kind ends the tools by one clear message that names the cause, with a status
+that is not 0, in time, and leaves nothing half written."""
+
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+
+from failover_run import BUILD, PERFTEST, Checks
+
+INFO = os.path.join(BUILD, "ufx_info")
+LIMIT_S = 60
+USAGE, RUN = 2, 3
+
+
+def frame(magic=b"UFXT", version=1, kind=1, body=b"", length=None):
+    length = len(body) if length is None else length
+    return magic + struct.pack("<HHII", version, kind, length, 0) + body
+
+
+HOSTILE = {
+    "of another version": (frame(version=7), "of another version"),
+    "http": (b"HTTP/1.1 200 OK\r\n\r\n", "does not speak the protocol"),
+    "truncated header": (frame()[:9], "middle of a message"),
+    "truncated body": (frame(body=b"a=1\n")[:-2], "middle of a message"),
+    "huge length": (frame(length=1 << 31), "malformed message header"),
+    "garbage body": (frame(kind=2, body=b"\xff\x00\xfe"), "does not parse"),
+    "wrong kind": (frame(kind=5), "is due"),
+    "no fields": (frame(kind=2), "without"),
+    "bad hex": (frame(kind=2, body=b"landing=1\naddress=zz\nkey=00\n"), "hexadecimal"),
+    "bad address": (frame(kind=2, body=b"landing=1\naddress=00ff00ff\nkey=00\n"), ""),
+    "refusal": (frame(kind=7, body=b"text=go away\n"), "go away"),
+    "nothing": (b"", "closed its connection"),
+}
+
+
+class Table:
+    def __init__(self):
+        self.checks = Checks()
+        self.folder = tempfile.mkdtemp(prefix="ufx-bad-input-")
+        self.cases = 0
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def judge(self, name, ended, status, text):
+        self.cases += 1
+        lines = [line for line in ended.stderr.splitlines() if line.startswith("ufx_")]
+        told = any(text in line for line in ended.stderr.splitlines())
+        self.checks.that(
+            ended.returncode == status and told and len(lines) == 1,
+            f"{name}: status {ended.returncode}, {ended.stderr.strip()[:200]!r}")
+
+    def case(self, name, command, status, text):
+        """One command; files of before must be all that is left."""
+        before = sorted(os.listdir(self.folder))
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S,
+                               cwd=self.folder, errors="replace", check=False)
+        self.judge(name, ended, status, text)
+        after = sorted(os.listdir(self.folder))
+        self.checks.that(before == after, f"{name}: leaves nothing")
+
+
+def serve(listener, reply):
+    """A peer that answers anything with these bytes, and closes."""
+    connection, _ = listener.accept()
+    with connection:
+        connection.settimeout(10)
+        connection.recv(65536)
+        connection.sendall(reply)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65536):
+            pass
+
+
+def hostile_servers(table, good):
+    for name, (reply, text) in HOSTILE.items():
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = str(listener.getsockname()[1])
+            thread = threading.Thread(target=serve, args=(listener, reply))
+            thread.start()
+            table.case(f"server: {name}",
+                       [PERFTEST, "failover", "--input", good, "-d", "lo:127.0.0.1", "-p", port,
+                        "127.0.0.1"], RUN, text)
+            thread.join()
+
+
+def hostile_clients(table):
+    for name, (bytes_sent, text) in HOSTILE.items():
+        if name in ("bad hex", "bad address", "garbage body", "no fields"):
+            continue  # these are of a server
+        server = subprocess.Popen([PERFTEST, "failover", "--output", table.path("out"), "-d",
+                                   "lo:127.0.0.1", "-p", "23456"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        server.stdout.readline()
+        with socket.create_connection(("127.0.0.1", 23456)) as client:
+            client.sendall(bytes_sent)
+            client.shutdown(socket.SHUT_WR)
+            _, errors = server.communicate(timeout=LIMIT_S)
+        ended = subprocess.CompletedProcess([], server.returncode, "", errors)
+        table.judge(f"client: {name}", ended, RUN, text)
+        table.checks.that(not os.path.exists(table.path("out")), f"client: {name}: leaves nothing")
+
+
+def main():
+    table = Table()
+    good, empty = table.path("good"), table.path("empty")
+    with open(good, "wb") as file:
+        file.write(os.urandom(100000))
+    open(empty, "wb").close()
+    os.mkdir(table.path("folder"))
+    run = [PERFTEST, "failover", "--netns", "no", "--input", good, "--output", table.path("out")]
+    busy = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    busy_port = str(busy.getsockname()[1])
+
+    table.case("unknown option", [PERFTEST, "--nonsense"], USAGE, "--nonsense")
+    table.case("unknown failover option", [*run, "--nonsense"], USAGE, "--nonsense")
+    table.case("unknown info option", [INFO, "--nonsense"], USAGE, "--nonsense")
+    table.case("nothing to show", [INFO], USAGE, "say what to show")
+    table.case("unknown test", [PERFTEST, "localhost", "-t", "nonsense"], USAGE, "'nonsense'")
+    table.case("size", [PERFTEST, "localhost", "-t", "am_lat", "-s", "huge"], USAGE, "'huge'")
+    table.case("cpu", [PERFTEST, "-l", "-t", "am_lat", "-c", "100000"], USAGE, "CPU 100000")
+    table.case("transport", [PERFTEST, "-l", "-t", "am_lat", "-x", "pigeon"], USAGE, "pigeon")
+    table.case("missing input", [PERFTEST, "failover", "--input", table.path("none"), "--output",
+                                 table.path("out")], USAGE, "No such file")
+    table.case("input is a folder", [PERFTEST, "failover", "--input", table.path("folder"),
+                                     "--output", table.path("out")], USAGE, "not a regular file")
+    table.case("empty input", [PERFTEST, "failover", "--input", empty, "--output",
+                               table.path("out")], USAGE, "is empty")
+    table.case("output is a folder", [PERFTEST, "failover", "--input", good, "--output",
+                                      table.path("folder")], USAGE, "not a regular file")
+    table.case("output nowhere", [PERFTEST, "failover", "--input", good, "--output",
+                                  table.path("none/out")], USAGE, "No such file")
+    table.case("schedule", [*run, "--fault", "1s:explode:rail1"], USAGE, "'explode'")
+    table.case("schedule's rail", [*run, "--fault", "1s:down:rail9"], USAGE, "rail9")
+    table.case("schedule needs namespaces", [*run, "--fault", "1s:del:rail1"], USAGE,
+               "needs network namespaces")
+    table.case("device", [*run, "-d", "nosuch0"], RUN, "nosuch0")
+    table.case("port in use", [PERFTEST, "-p", busy_port], RUN, "in use")
+    table.case("port in use, failover", [PERFTEST, "failover", "-p", busy_port], RUN, "in use")
+    busy.close()
+    table.case("no server", [PERFTEST, "failover", "--input", good, "-p", busy_port, "127.0.0.1"],
+               RUN, "refused")
+    table.case("no such host", [PERFTEST, "failover", "--input", good, "no.such.host.invalid"],
+               RUN, "no.such.host.invalid")
+    table.case("no such process", [INFO, "--ep-dump", "999999999"], RUN, "999999999")
+    table.case("rail without verb", [INFO, "--rail", "rail0"], USAGE, "drain|resume")
+    if os.geteuid() != 0:
+        os.chmod(empty, 0)
+        table.case("unreadable input", [PERFTEST, "failover", "--input", empty, "--output",
+                                        table.path("out")], USAGE, "Permission denied")
+    hostile_servers(table, good)
+    hostile_clients(table)
+    print(f"{table.cases} cases of bad input")
+    shutil.rmtree(table.folder)
+    table.checks.end()
+
+
+main()

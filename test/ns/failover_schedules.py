@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The three schedules by which failover is judged, in two network namespaces.
+
+    failover_schedules.py [--strict] [del|flaps|oneway ...]
+
+--strict also gates what depends on the machine's load: throughput during and after the outage.
+"""
+
+import sys
+
+from failover_run import (Checks, Run, check_after_up, check_clean, check_rates, namespaces,
+                          need_namespaces)
+
+SCHEDULES = {
+    # A rail is gone for ever.
+    "del": "1s:del:rail1",
+    # Down and up, twice.
+    "flaps": "1s:down:rail1,3s:up:rail1,6s:down:rail1,8s:up:rail1",
+    # Data arrives, acknowledgements do not.
+    "oneway": "1s:oneway:rail1,4s:heal:rail1",
+}
+SECONDS = {"del": "4", "flaps": "12", "oneway": "8"}
+
+
+def main():
+    need_namespaces()
+    strict = "--strict" in sys.argv
+    names = [word for word in sys.argv[1:] if word != "--strict"] or list(SCHEDULES)
+    checks = Checks()
+    for name in names:
+        print(f"==== {name}: {SCHEDULES[name]}", flush=True)
+        before = namespaces()
+        run = Run("--netns", "yes", "--fault", SCHEDULES[name], "--seconds", SECONDS[name])
+        check_clean(checks, run)
+        checks.that(namespaces() == before, "its namespaces are gone")
+        if run.report is not None:
+            check_rates(checks, run, strict)
+            if name == "oneway":
+                landed = run.report["ops_landed"]
+                checks.that(landed > 0, f"ops_landed is above 0 (is {landed})")
+            if name != "del":
+                check_after_up(checks, run, strict)
+        run.remove()
+    checks.end()
+
+
+main()

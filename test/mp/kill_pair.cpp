@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -41,22 +42,16 @@ std::string kill_case::name() const
 kill_pair::kill_pair(const kill_case &what, const std::string &child) : what_(what)
 {
     int ends[2] = {-1, -1};
-    int trace[2] = {-1, -1};
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ||
-        ::pipe2(trace, O_CLOEXEC) != 0) {
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
         complain("cannot make sockets");
         stage_ = stage::OVER;
         return;
     }
     for (int i = 0; i < 2; i++) {
-        const bool stops = (i == 0) == what_.starter_stops;
-        start(processes_[i], child, ends[i], i == 0, stops ? trace[1] : -1);
+        start(processes_[i], child, ends[i], i == 0);
     }
     ::close(ends[0]);
     ::close(ends[1]);
-    ::close(trace[1]);
-    trace_ = trace[0];
-    ::fcntl(trace_, F_SETFL, O_NONBLOCK);
     since_ms_ = clock_ms();
 }
 
@@ -67,19 +62,20 @@ kill_pair::~kill_pair()
             ::kill(one.pid, SIGKILL);
             ::waitpid(one.pid, nullptr, 0);
         }
-        if (one.output >= 0) {
-            ::close(one.output);
+        for (const int number : {one.output, one.trace}) {
+            if (number >= 0) {
+                ::close(number);
+            }
         }
-    }
-    if (trace_ >= 0) {
-        ::close(trace_);
     }
 }
 
-void kill_pair::start(process &to, const std::string &child, int socket, bool starts, int trace)
+void kill_pair::start(process &to, const std::string &child, int socket, bool starts)
 {
     int output[2] = {-1, -1};
-    if (::pipe2(output, O_CLOEXEC | O_NONBLOCK) != 0) {
+    int trace[2] = {-1, -1};
+    if (::pipe2(output, O_CLOEXEC | O_NONBLOCK) != 0 ||
+        ::pipe2(trace, O_CLOEXEC | O_NONBLOCK) != 0) {
         return;
     }
     to.pid = ::fork();
@@ -90,16 +86,17 @@ void kill_pair::start(process &to, const std::string &child, int socket, bool st
         if (what_.kill) {
             ::setenv("UFX_PEER_TIMEOUT", (std::to_string(PEER_TIMEOUT_MS) + "ms").c_str(), 1);
         }
-        if (trace >= 0) {
-            ::setenv("UFX_TRACE_STOP", what_.phase, 1);
-            ::setenv("UFX_TRACE_FD", std::to_string(::dup(trace)).c_str(), 1);
-        }
+        ::setenv("UFX_TRACE_STOP", what_.phase, 1);
+        ::setenv("UFX_TRACE_FD", std::to_string(::dup(trace[1])).c_str(), 1);
         ::execl(child.c_str(), "kill_child", std::to_string(::dup(socket)).c_str(),
-                starts ? "starts" : "waits", nullptr);
+                starts ? "starts" : "waits",
+                std::strcmp(what_.phase, "idle") == 0 ? "rests" : "works", nullptr);
         ::_exit(127);
     }
     ::close(output[1]);
+    ::close(trace[1]);
     to.output = output[0];
+    to.trace = trace[0];
 }
 
 bool kill_pair::advance()
@@ -107,14 +104,12 @@ bool kill_pair::advance()
     const uint64_t now = clock_ms();
     for (process &one : processes_) {
         collect(one);
+        watch(one, now);
     }
-    char buffer[64];
     switch (stage_) {
     case stage::RUNNING:
-        if (::read(trace_, buffer, sizeof(buffer)) > 0) {
-            strike(now);
-        } else if (at_point().ended) {
-            complain("ended without reaching the point: " + at_point().text);
+        if (processes_[0].ended && processes_[1].ended) {
+            complain("both ended without reaching the point");
             stage_ = stage::OVER;
         } else if (now - since_ms_ > REACH_MS) {
             complain("the point was not reached within 30 s");
@@ -123,7 +118,7 @@ bool kill_pair::advance()
         break;
     case stage::HELD:
         if (now - since_ms_ >= STOP_MS) {
-            ::kill(victim().pid, SIGCONT);
+            ::kill(victim_->pid, SIGCONT);
             stage_ = stage::ENDING;
             since_ms_ = now;
         }
@@ -137,19 +132,33 @@ bool kill_pair::advance()
     return stage_ == stage::OVER;
 }
 
-/** The process at the point holds itself: do what the case wants. */
-void kill_pair::strike(uint64_t now)
+/** The first process that holds itself at the point makes the case; the other one goes on. */
+void kill_pair::watch(process &one, uint64_t now)
 {
+    char buffer[64];
+    if (::read(one.trace, buffer, sizeof(buffer)) <= 0) {
+        return;
+    }
+    if (stage_ == stage::RUNNING) {
+        strike(one, now);
+    } else if (stage_ != stage::HELD || &one != victim_) {
+        ::kill(one.pid, SIGCONT);
+    }
+}
+
+void kill_pair::strike(process &at_point, uint64_t now)
+{
+    victim_ = what_.near ? &at_point : &partner_of(at_point);
     since_ms_ = now;
     if (what_.kill) {
-        ::kill(victim().pid, SIGKILL);
-        ::kill(other().pid, SIGCONT);
+        ::kill(victim_->pid, SIGKILL);
+        ::kill(partner_of(*victim_).pid, SIGCONT);
         stage_ = stage::ENDING;
         return;
     }
     if (!what_.near) {
-        ::kill(victim().pid, SIGSTOP);
-        ::kill(at_point().pid, SIGCONT);
+        ::kill(victim_->pid, SIGSTOP);
+        ::kill(at_point.pid, SIGCONT);
     }
     stage_ = stage::HELD;
 }
@@ -170,7 +179,8 @@ void kill_pair::collect(process &one)
 void kill_pair::judge(uint64_t now)
 {
     const uint64_t limit = what_.kill ? PEER_TIMEOUT_MS + SLACK_MS : END_MS;
-    const bool ended = what_.kill ? other().ended : processes_[0].ended && processes_[1].ended;
+    const bool ended =
+        what_.kill ? partner_of(*victim_).ended : processes_[0].ended && processes_[1].ended;
     if (!ended && now - since_ms_ < limit) {
         return;
     }
@@ -179,8 +189,9 @@ void kill_pair::judge(uint64_t now)
         complain("no end within " + std::to_string(limit) + " ms");
     }
     if (what_.kill) {
-        if (ended && (!WIFEXITED(other().status) || WEXITSTATUS(other().status) != SURVIVED)) {
-            complain("the survivor ended with status " + std::to_string(other().status));
+        const int status = partner_of(*victim_).status;
+        if (ended && (!WIFEXITED(status) || WEXITSTATUS(status) != SURVIVED)) {
+            complain("the survivor ended with status " + std::to_string(status));
         }
         return;
     }

@@ -12,10 +12,9 @@ namespace ufx::test {
 
 /** A row of the table. */
 struct kill_case {
-    const char *phase;  ///< trace point
-    bool starter_stops; ///< who stops there: the side that made the endpoint, or the other
-    bool kill;          ///< else SIGSTOP for 5 s
-    bool near;          ///< it happens to the process at the point, else to its partner
+    const char *phase; ///< trace point
+    bool kill;         ///< else SIGSTOP for 5 s
+    bool near;         ///< it happens to the process at the point, else to its partner
     std::string name() const;
 };
 
@@ -41,24 +40,26 @@ private:
     struct process {
         pid_t pid = -1;
         int output = -1;
+        int trace = -1; ///< readable when it holds itself at the point
         bool ended = false;
         int status = 0;
         std::string text;
     };
 
-    void start(process &to, const std::string &child, int socket, bool starts, int trace);
-    process &at_point() { return processes_[what_.starter_stops ? 0 : 1]; }
-    process &partner() { return processes_[what_.starter_stops ? 1 : 0]; }
-    process &victim() { return what_.near ? at_point() : partner(); }
-    process &other() { return what_.near ? partner() : at_point(); }
-    void strike(uint64_t now);
+    void start(process &to, const std::string &child, int socket, bool starts);
+    process &partner_of(process &one)
+    {
+        return &one == &processes_[0] ? processes_[1] : processes_[0];
+    }
+    void watch(process &one, uint64_t now);
+    void strike(process &at_point, uint64_t now);
     void collect(process &one);
     void judge(uint64_t now);
     void complain(const std::string &text);
 
     kill_case what_;
-    process processes_[2]; // the one that makes the endpoint, the other
-    int trace_ = -1;
+    process processes_[2];      // the one that makes the endpoint, the other
+    process *victim_ = nullptr; ///< once a process has reached the point
     stage stage_ = stage::RUNNING;
     uint64_t since_ms_ = 0; // begin of the stage
     std::string complaint_;

@@ -23,10 +23,12 @@ constexpr size_t PUT_BYTES = 200 * 1024 + 3;
 constexpr size_t AM_BYTES = 3000;
 constexpr size_t RNDV_BYTES = 400 * 1024;
 constexpr uint16_t AM_ID = 7;
-constexpr uint64_t OPERATIONS = 600; // of a side
-constexpr uint64_t CUT_AT = OPERATIONS / 4, BACK_AT = OPERATIONS / 2;
+constexpr uint64_t OPERATIONS = 900; // of a side
+constexpr uint64_t CUTS = 2;         // how often the rail breaks, so that each phase is met
+constexpr uint64_t CUT_EVERY = OPERATIONS / (2 * CUTS + 1);
 constexpr uint64_t RNDV_EVERY = 40;
-constexpr int BROKEN_STATUS = 3; // the partner died, and that was noticed in order
+constexpr uint64_t REST_MS = 1500; // longer than it takes a worker to notice that it is idle
+constexpr int BROKEN_STATUS = 3;   // the partner died, and that was noticed in order
 constexpr size_t MESSAGE_MAX = 65536;
 
 uint64_t now_ms()
@@ -95,9 +97,9 @@ std::string read_block(int socket)
 
 } // namespace
 
-kill_side::kill_side(int partner, bool starts)
-    : partner_(partner), starts_(starts), landing_(SLOTS * PUT_BYTES), rndv_(RNDV_BYTES),
-      operations_(SLOTS)
+kill_side::kill_side(int partner, bool starts, bool rests)
+    : partner_(partner), starts_(starts), rests_(rests), landing_(SLOTS * PUT_BYTES),
+      rndv_(RNDV_BYTES), operations_(SLOTS)
 {
     for (unsigned i = 0; i < SLOTS; i++) {
         operations_[i].owner = this;
@@ -127,6 +129,7 @@ void kill_side::give_up(const std::string &why)
 int kill_side::run()
 {
     connect();
+    rest();
     work();
     if (errors_ != 0) {
         return survive();
@@ -199,6 +202,14 @@ void kill_side::connect()
     }
 }
 
+void kill_side::rest()
+{
+    const uint64_t end = now_ms() + (rests_ ? REST_MS : 0);
+    while (errors_ == 0 && now_ms() < end) {
+        step();
+    }
+}
+
 void kill_side::work()
 {
     while (errors_ == 0 && completed_ < OPERATIONS) {
@@ -254,13 +265,9 @@ bool kill_side::post(operation &one)
 void kill_side::break_rail_on_time()
 {
     // Only one side breaks it: the other learns of it as it would of a link that fails.
-    if (starts_ && !rail_cut_ && completed_ >= CUT_AT) {
-        rail_cut_ = true;
-        ufx_ucp_rail_set_link(worker_, CUT_RAIL, 0);
-    }
-    if (rail_cut_ && !rail_back_ && completed_ >= BACK_AT) {
-        rail_back_ = true;
-        ufx_ucp_rail_set_link(worker_, CUT_RAIL, 1);
+    if (starts_ && changes_ < 2 * CUTS && completed_ >= CUT_EVERY * (changes_ + 1)) {
+        ufx_ucp_rail_set_link(worker_, CUT_RAIL, changes_ % 2 == 0 ? 0 : 1);
+        changes_++;
     }
 }
 

@@ -13,8 +13,9 @@ namespace ufx::test {
 
 class kill_side {
 public:
-    /** @param partner a stream socket to the other process; @param starts makes the endpoint */
-    kill_side(int partner, bool starts);
+    /** @param partner a stream socket to the other process; @param starts makes the endpoint
+     *  @param rests does nothing for a while before it works */
+    kill_side(int partner, bool starts, bool rests);
     ~kill_side();
 
     /** Runs it all; returns the exit status, after one line on stdout that tells what it saw. */
@@ -34,6 +35,7 @@ private:
     };
 
     void connect();
+    void rest();
     void work();
     void post_next(operation &one);
     bool post(operation &one);
@@ -56,7 +58,7 @@ private:
     static ufx_status_t am_cb(void *arg, const ufx_ucp_am_t *am) noexcept;
 
     int partner_;
-    bool starts_;
+    bool starts_, rests_;
     ufx_ucp_context_h context_ = nullptr;
     ufx_ucp_worker_h worker_ = nullptr;
     ufx_ucp_ep_h ep_ = nullptr;
@@ -72,7 +74,7 @@ private:
     bool rndv_open_ = false;
     uint64_t errors_ = 0;
     std::string error_;
-    bool rail_cut_ = false, rail_back_ = false;
+    uint64_t changes_ = 0; ///< of the rail that is cut
     bool partner_gone_ = false;
     std::string partner_said_;
 };

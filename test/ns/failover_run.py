@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-TOP = os.environ.get("UFX_TOP_SRCDIR", os.path.join(os.path.dirname(__file__), "../.."))
-BUILD = os.environ.get("UFX_TOP_BUILDDIR", os.path.join(TOP, "build"))
+TOP = os.environ.get("UFX_TEST_SRCDIR", os.path.join(os.path.dirname(__file__), "../.."))
+BUILD = os.environ.get("UFX_TEST_BUILDDIR", os.path.join(TOP, "build"))
 PERFTEST = os.environ.get("UFX_TEST_PERFTEST", os.path.join(BUILD, "ufx_perftest"))
 JUDGE = os.path.join(TOP, "contrib/judge_failover.py")
 INPUT_BYTES = 24 * 1024 * 1024 + 12345  # no multiple of a chunk

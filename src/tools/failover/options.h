@@ -35,7 +35,7 @@ struct options {
     std::vector<fault> faults;
     double seconds = 0; ///< 0: chosen from the schedule
     uint32_t chunk = 64 * 1024;
-    uint32_t window = 64; ///< chunks in flight
+    uint32_t window = 128; ///< chunks in flight
     std::vector<chunk_kind> mix;
     tamper broken = tamper::NONE;
     bool quiet = false;

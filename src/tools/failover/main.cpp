@@ -182,7 +182,11 @@ int failover_main(int argc, char **argv)
     catch_signals();
     if (wanted.channel_fd >= 0) {
         channel peer{fd(wanted.channel_fd)};
-        run_receiver(wanted, peer); // the verdict is the sender's to tell
+        try {
+            run_receiver(wanted, peer);
+        } catch (const tool_error &) {
+            return EXIT_RUN; // told to the sender, who tells the user, as it does the verdict
+        }
         return EXIT_FINE;
     }
     if (wanted.input.empty()) {

@@ -7,9 +7,10 @@
 --strict also gates what depends on the machine's load: throughput during and after the outage.
 """
 
+import os
 import sys
 
-from failover_run import (Checks, Run, check_after_up, check_clean, check_rates, namespaces,
+from failover_run import (Checks, Run, are_gone, check_after_up, check_clean, check_rates,
                           need_namespaces)
 
 SCHEDULES = {
@@ -30,13 +31,13 @@ def main():
     checks = Checks()
     for name in names:
         print(f"==== {name}: {SCHEDULES[name]}", flush=True)
-        before = namespaces()
-        run = Run("--netns", "yes", "--fault", SCHEDULES[name], "--seconds", SECONDS[name])
-        check_clean(checks, run)
-        checks.that(namespaces() == before, "its namespaces are gone")
+        prefix = f"ufxtest{os.getpid()}{name}"
+        run = Run("--netns", prefix, "--fault", SCHEDULES[name], "--seconds", SECONDS[name])
+        check_clean(checks, run, strict)
+        checks.that(are_gone(prefix), "its namespaces are gone")
         if run.report is not None:
             check_rates(checks, run, strict)
-            if name == "oneway":
+            if name == "oneway" and strict:
                 landed = run.report["ops_landed"]
                 checks.that(landed > 0, f"ops_landed is above 0 (is {landed})")
             if name != "del":

@@ -134,7 +134,7 @@ void namespaces::build(const std::string &rate)
             run_program(
                 {"ip", "-n", side, "addr", "add", rail_address(rail, host++) + "/24", "dev", name});
             run_program({"ip", "-n", side, "link", "set", name, "up"});
-            if (!rate.empty()) {
+            if (rate != "none") {
                 run_program({"tc", "-n", side, "qdisc", "add", "dev", name, "root", "tbf", "rate",
                              rate, "burst", "256k", "latency", "20ms"});
             }

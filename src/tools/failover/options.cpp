@@ -55,7 +55,8 @@ void add_options(command_line &line, options &o, raw_words &raw)
     line.number("-p,--port", o.port, "port of the server (13338)");
     line.text("--netns", raw.netns,
               "auto, yes, no, or the prefix of the namespaces' names (PREFIX-a sends)", "HOW");
-    line.text("--rate", o.rate, "limit of each rail in namespaces, as tc takes it: 1gbit", "RATE");
+    line.text("--rate", o.rate, "limit of each rail in namespaces, as tc takes it (1gbit), or none",
+              "RATE");
     line.text("-s,--chunk", raw.chunk, "bytes of a chunk (64k)", "SIZE");
     line.number("-O,--outstanding", o.window, "chunks in flight (128)");
     line.text("--mix", raw.mix, "how chunks travel, in turn (put,am,list)", "LIST");

@@ -31,7 +31,7 @@ struct options {
     std::string devices;
     network net = network::AUTO;
     std::string netns_prefix; ///< names of the namespaces are PREFIX-a and PREFIX-b
-    std::string rate;         ///< of each rail, for tc, e.g. "1gbit"
+    std::string rate = "1gbit"; ///< of each rail in namespaces, for tc; "none": no limit
     std::vector<fault> faults;
     double seconds = 0; ///< 0: chosen from the schedule
     uint32_t chunk = 64 * 1024;

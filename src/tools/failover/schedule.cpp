@@ -41,7 +41,8 @@ uint64_t parse_time(const std::string &word, const std::string &entry)
 {
     char *rest = nullptr;
     const double value = word.empty() ? NAN : std::strtod(word.c_str(), &rest);
-    const std::string unit = rest == nullptr ? "" : rest;
+    const bool number = rest != nullptr && rest != word.c_str();
+    const std::string unit = number ? rest : "";
     const double seconds = unit == "ms" ? value / 1000 : value;
     if ((unit != "s" && unit != "ms") || !(seconds >= 0 && seconds <= LONGEST_S)) {
         throw usage_error("--fault: '" + word + "' in '" + entry +

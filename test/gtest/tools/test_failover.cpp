@@ -46,7 +46,7 @@ std::vector<ufx_ucp_rail_attr_t> two_rails(uint64_t first, uint64_t second)
     return rails;
 }
 
-/** 6 s: both rails send 10 MiB/s, but rail1 is down from 2 s to 4 s. */
+/** 6 s: both rails send 12.5 MiB/s, but rail1 is down from 2 s to 4 s. */
 timeline story()
 {
     const auto mib = static_cast<uint64_t>(MIB);
@@ -54,8 +54,8 @@ timeline story()
     t.start(START, two_rails(0, 0));
     uint64_t first = 0, second = 0;
     for (uint64_t ms = 10; ms <= 6000; ms += 10) {
-        first += mib / 10;
-        second += ms > 2000 && ms <= 4000 ? 0 : mib / 10;
+        first += mib / 8;
+        second += ms > 2000 && ms <= 4000 ? 0 : mib / 8;
         t.add(START + ms * 1000000, first + second, two_rails(first, second));
     }
     return t;
@@ -235,8 +235,8 @@ TEST_CASE("failover: bandwidth is measured inside the outage", "[tools]")
     for (const char *piece :
          {"\"verdict\": \"ok\"", "\"lost\": 0", "\"duplicated\": 0", "\"corrupted\": 0",
           "\"ops_frozen\": 7", "\"ops_landed\": 2", "\"ops_replayed\": 5", "\"detect_us\": 300000",
-          "\"seal_us\": 4000", "\"replay_us\": 0", "\"resume_us\": 9000", "\"mbps_before\": 20.0",
-          "\"mbps_during\": 10.0", "\"mbps_after\": 20.0", "\"share_after_up\": 0.5",
+          "\"seal_us\": 4000", "\"replay_us\": 0", "\"resume_us\": 9000", "\"mbps_before\": 25.0",
+          "\"mbps_during\": 12.5", "\"mbps_after\": 25.0", "\"share_after_up\": 0.5",
           "\"noticed_us\": 1000"}) {
         CAPTURE(piece);
         CHECK_THAT(result.json, Catch::Contains(piece));
@@ -299,5 +299,5 @@ TEST_CASE("failover: the plot shows each rail and each fault", "[tools]")
     CHECK_THAT(script, Catch::Contains("set output \"a\\\"b.svg\""));
     CHECK_THAT(script, Catch::Contains("\"rail1 down\" at 2,"));
     CHECK_THAT(script, Catch::Contains("title \"rail0 rail0\""));
-    CHECK_THAT(script, Catch::Contains("\n1 10 10 20\n"));
+    CHECK_THAT(script, Catch::Contains("\n1 12.5 12.5 25\n"));
 }

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@ namespace {
 
 constexpr const char *NETNS_FOLDER = "/run/netns";
 constexpr const char *NAME_PREFIX = "ufx-";
+constexpr const char *DEFAULT_RATE = "1gbit";
 
 std::string rail_name(unsigned rail)
 {
@@ -49,6 +51,24 @@ void sweep()
             errno == ESRCH) {
             run_program({"ip", "netns", "del", name});
         }
+    }
+}
+
+/** Without a limit the rails are faster than the processes, and idle when they are cut. */
+void limit(const std::string &side, const std::string &rail, const std::string &rate)
+{
+    if (rate == "none") {
+        return;
+    }
+    try {
+        run_program({"tc", "-n", side, "qdisc", "add", "dev", rail, "root", "tbf", "rate",
+                     rate.empty() ? DEFAULT_RATE : rate, "burst", "256k", "latency", "20ms"});
+    } catch (const tool_error &error) {
+        if (!rate.empty()) {
+            throw;
+        }
+        std::fprintf(stderr, "ufx_perftest: %s of %s is not limited: %s\n", rail.c_str(),
+                     side.c_str(), error.what());
     }
 }
 
@@ -134,10 +154,7 @@ void namespaces::build(const std::string &rate)
             run_program(
                 {"ip", "-n", side, "addr", "add", rail_address(rail, host++) + "/24", "dev", name});
             run_program({"ip", "-n", side, "link", "set", name, "up"});
-            if (rate != "none") {
-                run_program({"tc", "-n", side, "qdisc", "add", "dev", name, "root", "tbf", "rate",
-                             rate, "burst", "256k", "latency", "20ms"});
-            }
+            limit(side, name, rate);
         }
     }
     run_program({"ip", "-n", a_, "link", "set", "lo", "up"});

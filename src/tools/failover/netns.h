@@ -18,7 +18,7 @@ public:
     /**
      * Makes them.
      * @param prefix  of their names; empty: "ufx-PID"
-     * @param rate    of each rail, for tc; empty: no limit
+     * @param rate    of each rail, for tc; "none": no limit; empty: 1gbit, or none if it cannot be
      */
     namespaces(const std::string &prefix, const std::string &rate);
     namespaces(const namespaces &) = delete;

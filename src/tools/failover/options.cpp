@@ -58,7 +58,7 @@ void add_options(command_line &line, options &o, raw_words &raw)
     line.text("--rate", o.rate, "limit of each rail in namespaces, as tc takes it (1gbit), or none",
               "RATE");
     line.text("-s,--chunk", raw.chunk, "bytes of a chunk (64k)", "SIZE");
-    line.number("-O,--outstanding", o.window, "chunks in flight (128)");
+    line.number("-O,--outstanding", o.window, "chunks in flight (256)");
     line.text("--mix", raw.mix, "how chunks travel, in turn (put,am,list)", "LIST");
     line.flag("-q,--quiet", o.quiet, "no running commentary");
     line.number("--channel-fd", o.channel_fd, "");

@@ -31,11 +31,12 @@ struct options {
     std::string devices;
     network net = network::AUTO;
     std::string netns_prefix; ///< names of the namespaces are PREFIX-a and PREFIX-b
-    std::string rate = "1gbit"; ///< of each rail in namespaces, for tc; "none": no limit
+    std::string
+        rate; ///< of each rail in namespaces, for tc; "none": no limit; empty: 1gbit if it can be
     std::vector<fault> faults;
     double seconds = 0; ///< 0: chosen from the schedule
     uint32_t chunk = 64 * 1024;
-    uint32_t window = 128; ///< chunks in flight
+    uint32_t window = 256; ///< chunks in flight
     std::vector<chunk_kind> mix;
     tamper broken = tamper::NONE;
     bool quiet = false;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t STOP_MS = 5000;
 constexpr uint64_t REACH_MS = 30000;       // until the trace point is reached
-constexpr uint64_t END_MS = 60000;         // until both have ended after a stop
+constexpr uint64_t END_MS = 70000;         // until both have ended after a stop
 constexpr uint64_t PEER_TIMEOUT_MS = 3000; // UFX_PEER_TIMEOUT of the cases with a kill
 constexpr uint64_t SLACK_MS = 9000;        // of a loaded machine, and the survivor's own checks
 constexpr int SURVIVED = 3;                // exit status of a child whose partner died

@@ -29,6 +29,7 @@ constexpr uint64_t CUT_EVERY = OPERATIONS / (2 * CUTS + 1);
 constexpr uint64_t RNDV_EVERY = 40;
 constexpr uint64_t REST_MS = 1500; // longer than it takes a worker to notice that it is idle
 constexpr int BROKEN_STATUS = 3;   // the partner died, and that was noticed in order
+constexpr uint64_t LIMIT_MS = 60000;
 constexpr size_t MESSAGE_MAX = 65536;
 
 uint64_t now_ms()
@@ -101,6 +102,7 @@ kill_side::kill_side(int partner, bool starts, bool rests)
     : partner_(partner), starts_(starts), rests_(rests), landing_(SLOTS * PUT_BYTES),
       rndv_(RNDV_BYTES), operations_(SLOTS)
 {
+    deadline_ms_ = now_ms() + LIMIT_MS;
     for (unsigned i = 0; i < SLOTS; i++) {
         operations_[i].owner = this;
         operations_[i].slot = i;
@@ -328,6 +330,9 @@ void kill_side::verify_memory()
 
 void kill_side::step()
 {
+    if (now_ms() > deadline_ms_) {
+        give_up("not done in time");
+    }
     if (ufx_ucp_worker_progress(worker_) == 0) {
         ufx_ucp_worker_wait(worker_, 2);
     }

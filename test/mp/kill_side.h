@@ -77,6 +77,7 @@ private:
     uint64_t changes_ = 0; ///< of the rail that is cut
     bool partner_gone_ = false;
     std::string partner_said_;
+    uint64_t deadline_ms_ = 0; ///< then it gives up, and shows its worker
 };
 
 } // namespace ufx::test

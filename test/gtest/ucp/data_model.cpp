@@ -85,6 +85,8 @@ private:
     {
         pair_options o;
         o.config.push_back({"RAIL_HOLDOFF", "20ms"});
+        // On a slow machine all links may be down for long: that is not the peer's death.
+        o.config.push_back({"PEER_TIMEOUT", "600s"});
         return o;
     }
 

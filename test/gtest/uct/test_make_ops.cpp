@@ -70,6 +70,18 @@ TEST_CASE("make_ops: exceptions become statuses")
     CHECK(ops.flush(&ep, 0, nullptr) == UFX_ERR_IO);
 }
 
+TEST_CASE("make_ops: a class that cannot purge says UNSUPPORTED in every state", "[U06]")
+{
+    static constexpr ufx_uct_ep_ops_t live = make_ep_ops<small_ep>();
+    static constexpr ufx_uct_ep_ops_t failed = make_refusing_ep_ops<small_ep, refuse_failed>();
+    small_ep ep;
+    for (const ufx_uct_ep_ops_t *ops : {&live, &failed}) {
+        CHECK(ops->outstanding_purge(&ep, UFX_UCT_GRADE_BLIND, nullptr, 0, nullptr, nullptr) ==
+              UFX_ERR_UNSUPPORTED);
+        CHECK(ops->invalidate(&ep, nullptr) == UFX_ERR_UNSUPPORTED);
+    }
+}
+
 TEST_CASE("make_ops: capability bits come from the methods")
 {
     CHECK(method_caps<small_ep, small_iface>() ==

@@ -2,6 +2,8 @@
 // Conformance: handing out what is outstanding, with verdicts.
 #include "harness.h"
 
+#include "common/skip.h"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -103,8 +105,9 @@ TEST_CASE("uct: purging an ep that never failed is a clear error and changes not
     });
 }
 
-TEST_CASE("uct: a transport that cannot purge says UNSUPPORTED", "[conformance][purge][U06]")
+TEST_CASE("uct: a transport that cannot purge says UNSUPPORTED", "[conformance][purge]")
 {
+    int checked = 0;
     for (const uct_resource &resource : conformance_resources()) {
         INFO("transport " << resource.name());
         uct_pair pair(resource);
@@ -116,6 +119,10 @@ TEST_CASE("uct: a transport that cannot purge says UNSUPPORTED", "[conformance][
         CHECK(ufx_uct_ep_outstanding_purge(pair.ep, UFX_UCT_GRADE_EXACT, nullptr, 0,
                                            collector::take, &got) == UFX_ERR_UNSUPPORTED);
         CHECK(pair.a().stats().outstanding_ops == before.outstanding_ops);
+        ++checked;
+    }
+    if (checked == 0) {
+        skip("every transport can purge");
     }
 }
 

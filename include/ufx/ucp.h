@@ -367,7 +367,7 @@ UFX_API ufx_status_t ufx_ucp_listener_reject(ufx_ucp_listener_h listener,
                                              ufx_ucp_conn_request_h request) UFX_NOEXCEPT;
 
 typedef enum ufx_ucp_error_mode {
-    UFX_UCP_ERROR_MODE_NONE = 0,    /**< a failure is fatal to the ep and may hang the peer */
+    UFX_UCP_ERROR_MODE_NONE = 0,    /**< today the same as PEER */
     UFX_UCP_ERROR_MODE_PEER = 1,    /**< the first failure of a lane fails the ep, on both sides */
     UFX_UCP_ERROR_MODE_FAILOVER = 2 /**< lanes fail over to other rails */
 } ufx_ucp_error_mode_t;
@@ -509,7 +509,7 @@ typedef void (*ufx_ucp_op_cb_t)(void *arg, ufx_ucp_request_h request,
                                 const ufx_ucp_completion_t *completion) UFX_NOEXCEPT;
 
 enum ufx_ucp_op_flags {
-    UFX_UCP_OP_AM_EAGER = 1u << 0, /**< never by rendezvous */
+    UFX_UCP_OP_AM_EAGER = 1u << 0, /**< never by rendezvous; 512 fragments, else INVALID_PARAM */
     UFX_UCP_OP_AM_RNDV = 1u << 1,  /**< always by rendezvous */
     UFX_UCP_OP_AM_REPLY = 1u << 2  /**< the handler gets an ep to answer by */
 };

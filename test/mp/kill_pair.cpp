@@ -62,10 +62,8 @@ kill_pair::~kill_pair()
             ::kill(one.pid, SIGKILL);
             ::waitpid(one.pid, nullptr, 0);
         }
-        for (const int number : {one.output, one.trace}) {
-            if (number >= 0) {
-                ::close(number);
-            }
+        if (one.output >= 0) {
+            ::close(one.output);
         }
     }
 }
@@ -73,9 +71,7 @@ kill_pair::~kill_pair()
 void kill_pair::start(process &to, const std::string &child, int socket, bool starts)
 {
     int output[2] = {-1, -1};
-    int trace[2] = {-1, -1};
-    if (::pipe2(output, O_CLOEXEC | O_NONBLOCK) != 0 ||
-        ::pipe2(trace, O_CLOEXEC | O_NONBLOCK) != 0) {
+    if (::pipe2(output, O_CLOEXEC | O_NONBLOCK) != 0) {
         return;
     }
     to.pid = ::fork();
@@ -87,24 +83,22 @@ void kill_pair::start(process &to, const std::string &child, int socket, bool st
             ::setenv("UFX_PEER_TIMEOUT", (std::to_string(PEER_TIMEOUT_MS) + "ms").c_str(), 1);
         }
         ::setenv("UFX_TRACE_STOP", what_.phase, 1);
-        ::setenv("UFX_TRACE_FD", std::to_string(::dup(trace[1])).c_str(), 1);
         ::execl(child.c_str(), "kill_child", std::to_string(::dup(socket)).c_str(),
                 starts ? "starts" : "waits",
                 std::strcmp(what_.phase, "idle") == 0 ? "rests" : "works", nullptr);
         ::_exit(127);
     }
     ::close(output[1]);
-    ::close(trace[1]);
     to.output = output[0];
-    to.trace = trace[0];
 }
 
 bool kill_pair::advance()
 {
     const uint64_t now = clock_ms();
     for (process &one : processes_) {
-        collect(one);
-        watch(one, now);
+        if (collect(one)) {
+            stopped(one, now);
+        }
     }
     switch (stage_) {
     case stage::RUNNING:
@@ -133,12 +127,8 @@ bool kill_pair::advance()
 }
 
 /** The first process that holds itself at the point makes the case; the other one goes on. */
-void kill_pair::watch(process &one, uint64_t now)
+void kill_pair::stopped(process &one, uint64_t now)
 {
-    char buffer[64];
-    if (::read(one.trace, buffer, sizeof(buffer)) <= 0) {
-        return;
-    }
     if (stage_ == stage::RUNNING) {
         strike(one, now);
     } else if (stage_ != stage::HELD || &one != victim_) {
@@ -163,17 +153,25 @@ void kill_pair::strike(process &at_point, uint64_t now)
     stage_ = stage::HELD;
 }
 
-void kill_pair::collect(process &one)
+/** Takes output and the end. True: the process has stopped; only then does SIGCONT reach it. */
+bool kill_pair::collect(process &one)
 {
     char buffer[4096];
     for (ssize_t n = 1; n > 0;) {
         n = ::read(one.output, buffer, sizeof(buffer));
         one.text.append(buffer, n > 0 ? static_cast<size_t>(n) : 0);
     }
-    if (!one.ended && one.pid > 0 && ::waitpid(one.pid, &one.status, WNOHANG) == one.pid) {
-        one.ended = true;
-        collect(one);
+    int status = 0;
+    if (one.ended || one.pid <= 0 ||
+        ::waitpid(one.pid, &status, WNOHANG | WUNTRACED) != one.pid) {
+        return false;
     }
+    if (WIFSTOPPED(status)) {
+        return true;
+    }
+    one.ended = true;
+    one.status = status;
+    return collect(one);
 }
 
 void kill_pair::judge(uint64_t now)

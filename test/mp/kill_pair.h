@@ -40,7 +40,6 @@ private:
     struct process {
         pid_t pid = -1;
         int output = -1;
-        int trace = -1; ///< readable when it holds itself at the point
         bool ended = false;
         int status = 0;
         std::string text;
@@ -51,9 +50,9 @@ private:
     {
         return &one == &processes_[0] ? processes_[1] : processes_[0];
     }
-    void watch(process &one, uint64_t now);
+    void stopped(process &one, uint64_t now);
     void strike(process &at_point, uint64_t now);
-    void collect(process &one);
+    bool collect(process &one);
     void judge(uint64_t now);
     void complain(const std::string &text);
 

@@ -314,7 +314,8 @@ static inline ufx_status_t ufx_uct_iface_query_token(ufx_uct_iface_h iface, cons
 
 /**
  * Fault injection: with `up` 0 the iface behaves as if its link were cut (connections break, new
- * ones are refused, PORT_DOWN is reported) until it is called with 1 (PORT_UP is reported).
+ * ones are refused, PORT_DOWN is reported) until it is called with 1 (PORT_UP is reported; before
+ * it ADDR_CHANGED, if ufx_uct_iface_get_address() gives another address now).
  */
 static inline ufx_status_t ufx_uct_iface_set_link(ufx_uct_iface_h iface, int up)
 {

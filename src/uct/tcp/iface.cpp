@@ -82,7 +82,7 @@ iface::iface(md &memory, const ufx_uct_iface_params_t &params, parts &&made)
              (params.field_mask & UFX_UCT_IFACE_PARAM_RX_HEADROOM) != 0 ? params.rx_headroom : 0),
       batch_(std::make_unique<batch>()), epoll_(std::move(made.epoll)),
       timer_(std::move(made.timer)), listener_(std::move(made.listening)),
-      lobby_(*this, settings_.max_strangers)
+      port_told_(listener_.port), lobby_(*this, settings_.max_strangers)
 {
 }
 
@@ -219,15 +219,16 @@ void iface::on_port_change(ufx_uct_iface_event_type_t type, ufx_uct_error_cause_
 ufx_status_t iface::set_link(int up)
 {
     if (up != 0 && !link_up_) {
-        port_range same{listener_.port, listener_.port};
-        ucs::result<listener> again = listen_on(device_, settings_, same);
+        // Peers know the old port, so it comes first; somebody else may have taken it meanwhile.
+        ucs::result<listener> again =
+            listen_on(device_, settings_, parse_port_range(settings_.port_range), listener_.port);
         if (!again) {
             return again.error();
         }
-        listener_ = std::move(again).value();
-        if (!add_to_epoll(listener_.socket, EPOLLIN, tag_listener)) {
+        if (!add_to_epoll(again->socket, EPOLLIN, tag_listener)) {
             return UFX_ERR_IO;
         }
+        listener_ = std::move(again).value();
         link_up_ = true;
     } else if (up == 0 && link_up_) {
         link_up_ = false;
@@ -242,8 +243,16 @@ ufx_status_t iface::set_link(int up)
 
 unsigned iface::tell_link() noexcept
 {
-    if (link_up_ == link_told_) {
+    if (!link_news()) {
         return 0;
+    }
+    if (port_told_ != listener_.port) {
+        port_told_ = listener_.port;
+        tell_event(UFX_UCT_IFACE_ADDR_CHANGED, UFX_UCT_CAUSE_NONE,
+                   "the old port was taken, it listens on another one");
+    }
+    if (link_told_ == link_up_) {
+        return 1;
     }
     link_told_ = link_up_;
     tell_event(link_up_ ? UFX_UCT_IFACE_PORT_UP : UFX_UCT_IFACE_PORT_DOWN,

@@ -119,6 +119,13 @@ private:
     void accept_some() noexcept;
     void expire() noexcept;
     void set_timer() noexcept;
+
+    // True if there is something for tell_link() to tell.
+    [[nodiscard]] bool link_news() const noexcept
+    {
+        return link_up_ != link_told_ || listener_.port != port_told_;
+    }
+
     unsigned tell_link() noexcept;
     void fail_all(socket_failure failure, const char *text) noexcept;
 
@@ -132,6 +139,7 @@ private:
     ucs::fd epoll_;
     ucs::fd timer_; // wakes a sleeping user for a deadline
     listener listener_;
+    uint16_t port_told_; // listener_.port, as far as the event callback knows
     lobby lobby_;
     std::unique_ptr<port_watch> port_;
     ucs::list<ep, active_tag> active_;

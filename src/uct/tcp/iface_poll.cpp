@@ -134,7 +134,7 @@ ufx_status_t iface::event_fd_get(int *fd) noexcept
 ufx_status_t iface::event_arm(unsigned) noexcept
 {
     armed_ = true; // the next poll asks the kernel
-    bool idle = link_up_ == link_told_;
+    bool idle = !link_news();
     for (size_t left = active_.count(); left > 0; left--) {
         ep &one = *active_.pop_front();
         if (!one.settle()) {
@@ -159,8 +159,8 @@ void iface::set_timer() noexcept
         next = std::min(next, one.deadline_ns());
     }
     uint64_t now = ucs::now_ns();
-    uint64_t delay = link_up_ != link_told_ ? 1 : next > now ? next - now : 1;
-    if (next == UINT64_MAX && link_up_ == link_told_) {
+    uint64_t delay = !link_news() && next > now ? next - now : 1;
+    if (next == UINT64_MAX && !link_news()) {
         delay = 0; // stops the timer
     }
     itimerspec when{};

@@ -98,6 +98,24 @@ uint16_t bound_port(const ucs::fd &socket) noexcept
     return own.port();
 }
 
+// @return 0 or errno
+int listen_at(const device &from, const config &with, uint16_t port, listener &made) noexcept
+{
+    made.socket = open_socket(from, with);
+    if (!made.socket) {
+        return errno;
+    }
+    set(made.socket, SOL_SOCKET, SO_REUSEADDR, 1); // else a set_link cycle waits for TIME_WAIT
+    if (int error = bind_to(made.socket, from, port); error != 0) {
+        return error;
+    }
+    if (listen(made.socket.get(), listen_backlog) != 0) {
+        return errno;
+    }
+    made.port = bound_port(made.socket);
+    return 0;
+}
+
 std::string end_text(const sockaddr_storage &address)
 {
     auto *raw = reinterpret_cast<const sockaddr *>(&address);
@@ -112,28 +130,16 @@ std::string end_text(const sockaddr_storage &address)
 
 } // namespace
 
-ucs::result<listener> listen_on(const device &from, const config &with, port_range ports)
+ucs::result<listener> listen_on(const device &from, const config &with, port_range ports,
+                                uint16_t preferred)
 {
-    int error = 0;
-    for (unsigned port = ports.first; port <= ports.last; port++) {
-        listener made;
-        made.socket = open_socket(from, with);
-        if (!made.socket) {
-            error = errno;
-            break;
-        }
-        set(made.socket, SOL_SOCKET, SO_REUSEADDR, 1); // else a set_link cycle waits for TIME_WAIT
-        error = bind_to(made.socket, from, static_cast<uint16_t>(port));
-        if (error == 0 && listen(made.socket.get(), listen_backlog) != 0) {
-            error = errno;
-        }
-        if (error == 0) {
-            made.port = bound_port(made.socket);
-            return made;
-        }
-        if (error != EADDRINUSE) {
-            break;
-        }
+    listener made;
+    int error = preferred != 0 ? listen_at(from, with, preferred, made) : EADDRINUSE;
+    for (unsigned port = ports.first; port <= ports.last && error == EADDRINUSE; port++) {
+        error = listen_at(from, with, static_cast<uint16_t>(port), made);
+    }
+    if (error == 0) {
+        return made;
     }
     if (error == EADDRINUSE) {
         ufx_error("tcp: %s: no free port to listen on in %u-%u", from.name.c_str(), ports.first,

@@ -21,9 +21,9 @@ struct listener {
     uint16_t port = 0;
 };
 
-// Listens on the device's address; logs why it cannot.
+// Listens on the device's address, at `preferred` if that is given and free; logs why it cannot.
 [[nodiscard]] ucs::result<listener> listen_on(const device &from, const config &with,
-                                              port_range ports);
+                                              port_range ports, uint16_t preferred = 0);
 
 // Starts to connect from the device's address. On error errno says why.
 [[nodiscard]] ucs::result<ucs::fd> start_connect(const device &from, const config &with,

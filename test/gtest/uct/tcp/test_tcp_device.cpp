@@ -133,6 +133,61 @@ TEST_CASE("tcp: the listener takes a free port of its range, and says when there
     CHECK(open_status("lo:127.0.0.1", {{"TCP_NO_SUCH", "1"}}) == UFX_ERR_INVALID_PARAM);
 }
 
+TEST_CASE("tcp: a restored link listens on another port if its own was taken, and says so", "[tcp]")
+{
+    tcp_pair pair;
+    uint16_t old = port_of(pair.b);
+    REQUIRE(ufx_uct_iface_set_link(pair.b.iface, 0) == UFX_OK);
+    pair.until([&] { return pair.b.events.size() == 1 && !pair.a.errors.empty(); });
+    auto device = tcp::find_device("lo:127.0.0.2");
+    REQUIRE(device);
+    auto thief = tcp::listen_on(*device, tcp::config{}, {old, old});
+    REQUIRE(thief);
+
+    ufx::ucs::log_capture log;
+    REQUIRE(ufx_uct_iface_set_link(pair.b.iface, 1) == UFX_OK);
+    CHECK(log.count(UFX_UCS_LOG_ERROR) == 0);
+    CHECK(port_of(pair.b) != old);
+    CHECK(pair.b.events.size() == 1); // callbacks run from progress
+    pair.until([&] { return pair.b.events.size() == 3; });
+    CHECK(pair.b.events[1].type == UFX_UCT_IFACE_ADDR_CHANGED);
+    CHECK(pair.b.events[1].cause == UFX_UCT_CAUSE_NONE);
+    CHECK(pair.b.events[2].type == UFX_UCT_IFACE_PORT_UP);
+    for (int i = 0; i < 8; i++) { // whichever side connects
+        ufx_uct_ep_h to_b = nullptr;
+        ufx_uct_ep_h to_a = nullptr;
+        pair.connect(to_b, to_a);
+    }
+
+    // From now on the new port is its own.
+    uint16_t fresh = port_of(pair.b);
+    REQUIRE(ufx_uct_iface_set_link(pair.b.iface, 0) == UFX_OK);
+    REQUIRE(ufx_uct_iface_set_link(pair.b.iface, 1) == UFX_OK);
+    CHECK(port_of(pair.b) == fresh);
+    pair.settle();
+    CHECK(pair.b.events.size() == 3);
+}
+
+TEST_CASE("tcp: a link whose ports are all taken stays down until one is free", "[tcp]")
+{
+    auto device = tcp::find_device("lo:127.0.0.1");
+    REQUIRE(device);
+    auto thief = tcp::listen_on(*device, tcp::config{}, {});
+    REQUIRE(thief);
+    std::string port = std::to_string(thief->port);
+    thief->socket.reset();
+    tcp_side side("lo:127.0.0.1", {{"TCP_PORT_RANGE", port.c_str()}});
+    REQUIRE(ufx_uct_iface_set_link(side.iface, 0) == UFX_OK);
+    thief = tcp::listen_on(*device, tcp::config{}, {port_of(side), port_of(side)});
+    REQUIRE(thief);
+    ufx::ucs::log_capture log;
+    CHECK(ufx_uct_iface_set_link(side.iface, 1) == UFX_ERR_BUSY);
+    CHECK(log.count(UFX_UCS_LOG_ERROR, "no free port to listen on in " + port) == 1);
+    thief->socket.reset();
+    CHECK(ufx_uct_iface_set_link(side.iface, 1) == UFX_OK);
+    CHECK(port_of(side) == std::stoi(port));
+}
+
 TEST_CASE("tcp: addresses of one family reach each other, loopback only loopback", "[tcp]")
 {
     auto ip = [](const char *text) { return *tcp::ip_address::parse(text); };

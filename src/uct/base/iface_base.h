@@ -207,15 +207,16 @@ protected:
     // lacks.
     [[nodiscard]] static constexpr uint64_t caps() noexcept { return method_caps<Ep, Iface>(); }
 
-    // True if something waits for the next progress, whatever the transport's own queues say.
-    [[nodiscard]] bool has_attention() const noexcept { return attention_; }
-
-    // For an iface whose blocked requests and flushes wait for events that wake a sleeper: true if
-    // the next progress has something to do all the same.
+    // For event_arm: true if the next progress has something to do that no event announces. What
+    // is only blocked (requests without room, flushes of ops that are not over) does not count, or
+    // a sleeper would spin.
     [[nodiscard]] bool must_progress() noexcept
     {
-        return !attention_eps_.empty() ||
-               std::any_of(eps_.begin(), eps_.end(), [](Ep *ep) { return ep->may_run_pending(); });
+        return !attention_eps_.empty() || std::any_of(eps_.begin(), eps_.end(), [](Ep *ep) {
+            return ep->may_run_pending();
+        }) || std::any_of(flushes_.begin(), flushes_.end(), [](const flush_wait &wait) {
+            return wait.is_over();
+        });
     }
 
     am_table ams_;
@@ -227,6 +228,13 @@ private:
     struct flush_wait {
         ufx_uct_completion_t *comp;
         std::vector<std::pair<Ep *, uint64_t>> until;
+
+        [[nodiscard]] bool is_over() const noexcept
+        {
+            return std::all_of(until.begin(), until.end(), [](const auto &entry) {
+                return entry.first->is_failed() || entry.first->queue().first() >= entry.second;
+            });
+        }
     };
 
     Iface &self() noexcept { return static_cast<Iface &>(*this); }
@@ -272,10 +280,7 @@ private:
     {
         unsigned count = 0;
         for (size_t i = 0; i < flushes_.size();) {
-            std::erase_if(flushes_[i].until, [](const auto &entry) {
-                return entry.first->is_failed() || entry.first->queue().first() >= entry.second;
-            });
-            if (!flushes_[i].until.empty()) {
+            if (!flushes_[i].is_over()) {
                 ++i;
                 continue;
             }

@@ -90,7 +90,7 @@ ufx_status_t fake_iface::event_arm(unsigned) noexcept
 {
     bool busy = !packets_in_.empty() || !replies_in_.empty() || !events_.empty() ||
                 (!packets_out_.empty() && data.passes()) ||
-                (!replies_out_.empty() && acks.passes()) || has_attention();
+                (!replies_out_.empty() && acks.passes()) || must_progress();
     for (const fake_ep *ep : eps()) {
         busy = busy || ep->has_work();
     }

@@ -88,7 +88,7 @@ int self_iface::is_reachable(const void *, const void *iface_addr) noexcept
 // Only this thread makes work here, so "nothing waits" stays true until it posts.
 ufx_status_t self_iface::event_arm(unsigned) noexcept
 {
-    return active_.empty() && !has_attention() && link_up_ == link_told_ ? UFX_OK : UFX_ERR_BUSY;
+    return active_.empty() && !must_progress() && link_up_ == link_told_ ? UFX_OK : UFX_ERR_BUSY;
 }
 
 ufx_status_t self_iface::fence() noexcept

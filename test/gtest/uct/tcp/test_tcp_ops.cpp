@@ -348,3 +348,34 @@ TEST_CASE("tcp: many eps share an iface fairly", "[tcp]")
     CHECK(stats.completed == 400);
     CHECK(stats.eps == 9);
 }
+
+TEST_CASE("tcp: an iface whose socket is full sleeps until the peer reads", "[tcp][T14]")
+{
+    tcp_settings small = {{"TCP_SNDBUF", "8kb"}, {"TCP_RCVBUF", "8kb"}};
+    tcp_pair pair(small, small);
+    remote_memory memory = pair.b.memory(1 << 20, pair.a);
+    std::string text = pattern(1 << 20);
+    ufx_uct_iov_t iov{text.data(), text.size(), nullptr};
+    counted done;
+    REQUIRE(ufx_uct_ep_put_zcopy(pair.ep_a, &iov, 1, memory.at(), memory.rkey.rkey, &done) ==
+            UFX_INPROGRESS);
+    int fd = -1;
+    REQUIRE(ufx_uct_iface_event_fd_get(pair.a.iface, &fd) == UFX_OK);
+    auto awake = [&] {
+        pollfd entry{fd, POLLIN, 0};
+        return ufx_uct_iface_event_arm(pair.a.iface, UFX_UCT_EVENT_SEND_COMP) != UFX_OK ||
+               poll(&entry, 1, 0) != 0;
+    };
+    unsigned sleeps = 0;
+    pair.until([&] {
+        for (unsigned turns = 0; done.calls == 0 && awake(); turns++) {
+            REQUIRE(turns < 10000);
+            ufx_uct_iface_progress(pair.a.iface);
+        }
+        sleeps++;
+        return done.calls == 1;
+    });
+    CHECK(sleeps > 10); // it does not fit into the buffers of the sockets
+    CHECK(std::memcmp(memory.bytes.data(), text.data(), text.size()) == 0);
+    pair.b.release(memory, pair.a);
+}

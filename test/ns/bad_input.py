@@ -11,9 +11,8 @@ import subprocess
 import tempfile
 import threading
 
-from failover_run import BUILD, PERFTEST, Checks
+from failover_run import INFO, PERFTEST, Checks, free_port
 
-INFO = os.path.join(BUILD, "ufx_info")
 LIMIT_S = 60
 USAGE, RUN = 2, 3
 
@@ -91,20 +90,84 @@ def hostile_servers(table, good):
 
 
 def hostile_clients(table):
+    port = free_port()
     for name, (bytes_sent, text) in HOSTILE.items():
         if name in ("bad hex", "bad address", "garbage body", "no fields"):
             continue  # these are of a server
         server = subprocess.Popen([PERFTEST, "failover", "--output", table.path("out"), "-d",
-                                   "lo:127.0.0.1", "-p", "23456"], stdout=subprocess.PIPE,
+                                   "lo:127.0.0.1", "-p", str(port)], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True)
         server.stdout.readline()
-        with socket.create_connection(("127.0.0.1", 23456)) as client:
+        with socket.create_connection(("127.0.0.1", port)) as client:
             client.sendall(bytes_sent)
             client.shutdown(socket.SHUT_WR)
             _, errors = server.communicate(timeout=LIMIT_S)
         ended = subprocess.CompletedProcess([], server.returncode, "", errors)
         table.judge(f"client: {name}", ended, RUN, text)
         table.checks.that(not os.path.exists(table.path("out")), f"client: {name}: leaves nothing")
+
+
+def options_of_failover(table, good):
+    """Each names one thing that is wrong in an otherwise good run."""
+    out, nowhere, folder = table.path("out"), table.path("none/file"), table.path("folder")
+    os.symlink(good, table.path("alias"))
+    for name, words, text in (
+            ("no time", ["--seconds", "0"], "--seconds"),
+            ("negative time", ["--seconds", "-1"], "--seconds"),
+            ("endless time", ["--seconds", "inf"], "--seconds"),
+            ("time is no number", ["--seconds", "long"], "--seconds"),
+            ("schedule is a word", ["--fault", "nonsense"], "'nonsense'"),
+            ("schedule without a rail", ["--fault", "1s:down"], "'1s:down'"),
+            ("schedule without a unit", ["--fault", "1:down:rail1"], "is no time"),
+            ("schedule after the end", ["--fault", "9s:down:rail1", "--seconds", "5"], "after"),
+            ("report nowhere", ["--json", nowhere], "No such file"),
+            ("report is a folder", ["--json", folder], "not a regular file"),
+            ("plot nowhere", ["--plot", table.path("none/plot.svg")], "No such file"),
+            ("plot of another kind", ["--plot", table.path("plot.gif")], ".png or .svg"),
+            ("log nowhere", ["--log", nowhere], "No such file"),
+            ("output is the input", ["--output", good], "is the file of --input"),
+            ("output is a link to the input", ["--output", table.path("alias")], "--input"),
+            ("report is the output", ["--json", out], "is the file of --output"),
+            ("port", ["-p", "0"], "-p"),
+            ("port too large", ["-p", "70000"], "70000"),
+            ("tiny chunks", ["--chunk", "1"], "--chunk"),
+            ("chunk is no size", ["--chunk", "1 mile"], "'1 mile'"),
+            ("too much in flight", ["--chunk", "64M"], "--outstanding"),
+            ("nothing in flight", ["--outstanding", "0"], "--outstanding"),
+            ("mix", ["--mix", "put,pigeon"], "'pigeon'"),
+            ("tampering", ["--break", "everything"], "'everything'"),
+            ("namespaces", ["--netns", "a/b"], "--netns")):
+        command = [PERFTEST, "failover", "--input", good]
+        for usual in (["--netns", "no"], ["--output", out]):
+            command += [] if usual[0] in words else usual
+        table.case(f"failover, {name}", command + words, USAGE, text)
+    os.unlink(table.path("alias"))
+
+
+def options_of_measurements(table):
+    for name, words, text in (
+            ("no iterations", ["-n", "0"], "-n"),
+            ("nothing in flight", ["-O", "0"], "-O"),
+            ("port", ["-p", "0"], "-p"),
+            ("no threads", ["-T", "0"], "-T"),
+            ("threads of uct", ["-T", "2"], "-T"),
+            ("too long for short", ["-D", "short", "-s", "64M"], "takes at most"),
+            ("report nowhere", ["--json", table.path("none/file")], "No such file"),
+            ("report is a folder", ["--json", table.path("folder")], "not a regular file")):
+        table.case(f"measurement, {name}",
+                   [PERFTEST, "-l", "-x", "self", "-t", "put_bw", *words], USAGE, text)
+    table.case("threads of a ping-pong", [PERFTEST, "host", "-t", "ucp_am_lat", "-T", "2"], USAGE,
+               "-T")
+
+
+def options_of_info(table):
+    table.case("process is a word", [INFO, "--ep-dump", "me"], USAGE, "'me'")
+    table.case("verb of a rail", [INFO, "--rail", "rail0", "stop", "1"], USAGE, "drain|resume")
+    table.case("rail with a space", [INFO, "--rail", "rail 0", "drain", "1"], USAGE, "'rail 0'")
+    table.case("device of a context", [INFO, "-C", "--dev", "nosuch0"], RUN, "nosuch0")
+    table.case("no process", [INFO, "--ep-dump", "--socket-dir", table.path("folder")], USAGE,
+               "UFX_DEBUG_SOCKET")
+    table.case("a word too many", [INFO, "-v", "nonsense"], USAGE, "'nonsense'")
 
 
 def main():
@@ -154,6 +217,9 @@ def main():
         os.chmod(empty, 0)
         table.case("unreadable input", [PERFTEST, "failover", "--input", empty, "--output",
                                         table.path("out")], USAGE, "Permission denied")
+    options_of_failover(table, good)
+    options_of_measurements(table)
+    options_of_info(table)
     hostile_servers(table, good)
     hostile_clients(table)
     print(f"{table.cases} cases of bad input")

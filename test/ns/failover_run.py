@@ -5,16 +5,23 @@ program, the report, the log by contrib/judge_failover.py."""
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 TOP = os.environ.get("UFX_TEST_SRCDIR", os.path.join(os.path.dirname(__file__), "../.."))
 BUILD = os.environ.get("UFX_TEST_BUILDDIR", os.path.join(TOP, "build"))
 PERFTEST = os.environ.get("UFX_TEST_PERFTEST", os.path.join(BUILD, "ufx_perftest"))
+INFO = os.environ.get("UFX_TEST_INFO", os.path.join(BUILD, "ufx_info"))
 JUDGE = os.path.join(TOP, "contrib/judge_failover.py")
 INPUT_BYTES = 24 * 1024 * 1024 + 12345  # no multiple of a chunk
+
+
+def free_port():
+    """A TCP port that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
 
 
 def skip(reason):
@@ -44,14 +51,9 @@ def namespaces():
     return {line.split()[0] for line in listed.stdout.splitlines() if line.strip()}
 
 
-def are_gone(prefix, limit_s=5):
-    """True once no namespace of that prefix is left; a killed tool's guardian needs a moment."""
-    deadline = time.monotonic() + limit_s
-    while any(name.startswith(prefix) for name in namespaces()):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+def are_gone(prefix):
+    """True if no namespace of that prefix is left; a tool that ended has waited for that."""
+    return not any(name.startswith(prefix) for name in namespaces())
 
 
 class Run:

@@ -94,6 +94,11 @@ void command_line::optional_text(const std::string &names, std::string &to, bool
         ->expected(0, 1);
 }
 
+bool command_line::given(const std::string &name) const
+{
+    return parser_->app.count(name) != 0;
+}
+
 void command_line::footer(const std::string &text)
 {
     parser_->app.footer(text);

@@ -32,6 +32,9 @@ public:
     void optional_text(const std::string &names, std::string &to, bool &given,
                        const std::string &help);
 
+    /** True if the option was on the command line. */
+    bool given(const std::string &name) const;
+
     /** What stands under the options. */
     void footer(const std::string &text);
 

@@ -109,6 +109,13 @@ void output_file::commit()
     temporary_.clear();
 }
 
+void try_output(const std::string &path)
+{
+    if (!path.empty() && path != "-") {
+        const output_file trial(path);
+    }
+}
+
 void write_text(const std::string &path, const std::string &text)
 {
     if (path == "-") {

@@ -38,6 +38,9 @@ private:
     uint64_t end_ = 0;
 };
 
+/** Throws now if no file can be written there later; "" and "-" are always fine. */
+void try_output(const std::string &path);
+
 /** Writes a whole text to `path` in that way; "-" is stdout. */
 void write_text(const std::string &path, const std::string &text);
 

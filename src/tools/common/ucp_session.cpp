@@ -35,7 +35,7 @@ const char *rail_state_name(ufx_ucp_rail_state_t state)
     return "?";
 }
 
-ucp_session::ucp_session(const std::string &devices, const std::string &name)
+ucp_session::ucp_session(const std::string &devices, const std::string &name, bool threads)
 {
     ufx_ucp_context_params_t params = {};
     params.field_mask = UFX_UCP_CONTEXT_PARAM_NAME;
@@ -48,7 +48,8 @@ ucp_session::ucp_session(const std::string &devices, const std::string &name)
           devices.empty() ? "cannot open the network devices" : "cannot open devices " + devices);
     ufx_ucp_worker_params_t worker_params = {};
     worker_params.field_mask = UFX_UCP_WORKER_PARAM_RAIL_EVENT | UFX_UCP_WORKER_PARAM_NAME |
-                               UFX_UCP_WORKER_PARAM_EP_ACCEPT;
+                               UFX_UCP_WORKER_PARAM_EP_ACCEPT | UFX_UCP_WORKER_PARAM_THREAD_MODE;
+    worker_params.thread_mode = threads ? UFX_UCP_THREAD_MULTI : UFX_UCP_THREAD_SINGLE;
     worker_params.rail_event_cb = rail_event_cb;
     worker_params.rail_event_arg = this;
     worker_params.name = name.c_str();

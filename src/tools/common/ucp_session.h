@@ -28,9 +28,12 @@ const char *rail_state_name(ufx_ucp_rail_state_t state);
 
 class ucp_session {
 public:
-    /** @param devices rails, comma separated, or empty for the configured ones; @param name for
-     * logs */
-    ucp_session(const std::string &devices, const std::string &name);
+    /**
+     * @param devices rails, comma separated, or empty for the configured ones
+     * @param name    for logs
+     * @param threads several threads will use the worker and its endpoint
+     */
+    ucp_session(const std::string &devices, const std::string &name, bool threads = false);
     ucp_session(const ucp_session &) = delete;
     ucp_session &operator=(const ucp_session &) = delete;
     ~ucp_session();

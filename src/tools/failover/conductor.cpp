@@ -173,11 +173,11 @@ int conduct(const options &wanted, const input_file &input, channel &peer, const
     const report result = make_report(run);
     std::fputs(result.text.c_str(), wanted.json == "-" ? stderr : stdout);
     std::fflush(stdout);
-    if (!wanted.plot.empty()) {
-        draw(side.story(), wanted.plot);
-    }
     if (!wanted.json.empty()) {
         write_text(wanted.json, result.json);
+    }
+    if (!wanted.plot.empty()) {
+        draw(side.story(), wanted.plot);
     }
     return result.ok ? EXIT_FINE : EXIT_VERDICT;
 }

@@ -127,10 +127,18 @@ std::unique_ptr<namespaces> make_namespaces(const options &wanted)
     }
 }
 
+/** Says before the run what could not be written after it. */
+void try_outputs(const options &wanted)
+{
+    for (const std::string &path : {wanted.output, wanted.json, wanted.plot, wanted.log}) {
+        try_output(path);
+    }
+}
+
 int run_both(options wanted)
 {
     const input_file input(wanted.input);
-    const output_file trial(wanted.output); // says now if it cannot be written
+    try_outputs(wanted);
     const std::unique_ptr<namespaces> inside = make_namespaces(wanted);
     std::string network_text;
     if (inside != nullptr) {
@@ -158,12 +166,14 @@ int run_both(options wanted)
 int run_client(const options &wanted)
 {
     const input_file input(wanted.input);
+    try_outputs(wanted);
     channel peer(connect_to(wanted.host, wanted.port, CONNECT_MS));
     return conduct(wanted, input, peer, nullptr, "the rails to " + wanted.host);
 }
 
 int run_server(const options &wanted)
 {
+    try_outputs(wanted);
     const fd listener = listen_on(wanted.port);
     std::printf("waiting for a sender on port %u\n", wanted.port);
     std::fflush(stdout);

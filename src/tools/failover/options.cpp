@@ -9,6 +9,8 @@
 
 #include <map>
 #include <sstream>
+#include <sys/stat.h>
+#include <utility>
 
 namespace ufx::tools::failover {
 
@@ -35,6 +37,9 @@ Faults: TIME:ACTION:RAIL, comma separated
 
 Exit status: 0 nothing was lost, doubled or corrupted, and every fault hit and was survived; 1 not
 so; 2 wrong option or input; 3 the machine, the network or the peer stopped it.)";
+
+constexpr double SECONDS_MAX = 86400;
+constexpr uint64_t IN_FLIGHT_MAX = uint64_t{1} << 29; // bytes; each side keeps as many
 
 struct raw_words {
     std::string fault, chunk = "64k", broken, netns = "auto", mix = "put,am,list";
@@ -112,18 +117,44 @@ void choose_network(options &o, const std::string &word)
     }
 }
 
-void choose_seconds(options &o)
+void choose_seconds(options &o, bool given)
 {
     const double last = o.faults.empty() ? 0 : static_cast<double>(o.faults.back().at_ns) / 1e9;
-    if (o.seconds == 0) {
+    if (!given) {
         o.seconds = o.faults.empty() ? 5 : last + 3;
     }
-    if (!(o.seconds > 0 && o.seconds <= 86400)) {
+    if (!(o.seconds > 0 && o.seconds <= SECONDS_MAX)) {
         throw usage_error("--seconds: must be more than 0 and at most 86400");
     }
     if (!o.faults.empty() && last >= o.seconds) {
         throw usage_error("--fault: the last fault is at " + std::to_string(last) +
                           " s, the run ends after " + std::to_string(o.seconds) + " s");
+    }
+}
+
+/** The same file, by whatever names; files that do not exist yet are told apart by name only. */
+bool is_same_file(const std::string &a, const std::string &b)
+{
+    struct stat of_a = {}, of_b = {};
+    const bool both =
+        ::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0 && S_ISREG(of_a.st_mode);
+    return a == b || (both && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino);
+}
+
+/** No file is named twice: what is written later would replace what was written before. */
+void check_files(const options &o)
+{
+    const std::pair<const char *, const std::string &> files[] = {{"--input", o.input},
+                                                                  {"--output", o.output},
+                                                                  {"--json", o.json},
+                                                                  {"--plot", o.plot},
+                                                                  {"--log", o.log}};
+    for (const auto &one : files) {
+        for (const auto &other : files) {
+            if (&one < &other && !one.second.empty() && is_same_file(one.second, other.second)) {
+                throw usage_error(std::string(other.first) + ": is the file of " + one.first);
+            }
+        }
     }
 }
 
@@ -135,6 +166,12 @@ void validate(const options &o)
     if (o.window < 1 || o.window > 4096) {
         throw usage_error("--outstanding: must be from 1 to 4096");
     }
+    if (uint64_t{o.chunk} * o.window > IN_FLIGHT_MAX) {
+        throw usage_error("--chunk: times --outstanding must be at most 512M");
+    }
+    if (o.port == 0) {
+        throw usage_error("-p: must be from 1 to 65535");
+    }
     if (o.channel_fd >= 0) {
         return;
     }
@@ -144,9 +181,7 @@ void validate(const options &o)
     if (!o.input.empty() && o.host.empty() && o.output.empty()) {
         throw usage_error("--output: is missing (or name the host that receives)");
     }
-    if (!o.input.empty() && o.input == o.output) {
-        throw usage_error("--output: is the input file");
-    }
+    check_files(o);
     if (!o.plot.empty()) {
         plot_terminal(o.plot);
     }
@@ -170,7 +205,7 @@ options parse_options(int argc, char **argv)
     if (!raw.fault.empty()) {
         o.faults = parse_schedule(raw.fault);
     }
-    choose_seconds(o);
+    choose_seconds(o, line.given("--seconds"));
     validate(o);
     return o;
 }

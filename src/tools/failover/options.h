@@ -34,7 +34,7 @@ struct options {
     std::string
         rate; ///< of each rail in namespaces, for tc; "none": no limit; empty: 1gbit if it can be
     std::vector<fault> faults;
-    double seconds = 0; ///< 0: chosen from the schedule
+    double seconds = 0;
     uint32_t chunk = 64 * 1024;
     uint32_t window = 256; ///< chunks in flight
     std::vector<chunk_kind> mix;

@@ -3,6 +3,7 @@
 #include "tools/failover/main.h"
 #include "tools/common/channel.h"
 #include "tools/common/error.h"
+#include "tools/common/output_file.h"
 #include "tools/common/signals.h"
 #include "tools/common/socket.h"
 #include "tools/perftest/measure.h"
@@ -42,6 +43,7 @@ void pin(int cpu)
 
 void run_client(const options &wanted)
 {
+    try_output(wanted.json);
     channel peer(connect_to(wanted.host, wanted.port, HANDSHAKE_MS));
     const std::unique_ptr<port> mine = make_port(wanted);
     fields hello = {{"tool", "perftest"}, {"version", UFX_VERSION_STRING}};
@@ -95,6 +97,7 @@ void run_server(const options &wanted)
 
 void run_loopback(const options &wanted)
 {
+    try_output(wanted.json);
     const std::unique_ptr<port> mine = make_port(wanted);
     fields description;
     mine->describe(description);

@@ -8,7 +8,11 @@
 #include "tools/perftest/report.h"
 
 #include <algorithm>
+#include <cstring>
+#include <exception>
 #include <optional>
+#include <thread>
+#include <vector>
 
 namespace ufx::tools::perftest {
 
@@ -63,11 +67,14 @@ void post(port &mine, waiter &wait, uint64_t serial)
 {
     wait.until([&] {
         const ufx_status_t status = mine.post(serial);
-        if (status != UFX_ERR_NO_RESOURCE) {
-            check(status, "cannot post");
-            return true;
+        if (status == UFX_ERR_NO_RESOURCE) {
+            return false;
         }
-        return false;
+        if (status < 0) {
+            mine.check_health(); // knows why
+        }
+        check(status, "cannot post");
+        return true;
     });
 }
 
@@ -127,6 +134,64 @@ void run(port &mine, waiter &wait, const options &wanted, uint64_t first, uint64
     }
 }
 
+/** Each thread has its share of the operations, and a port of its own. */
+void run_threads(const options &wanted, port &mine)
+{
+    struct share {
+        std::unique_ptr<port> own;
+        uint64_t first = 0, count = 0;
+        std::exception_ptr failure;
+    };
+    std::vector<share> shares(wanted.threads);
+    uint64_t first = wanted.warmup;
+    for (uint64_t i = 0; i < shares.size(); i++) {
+        const uint64_t count = (wanted.iterations + i) / shares.size();
+        shares[i] = {mine.another(), first, count, nullptr};
+        first += count;
+    }
+    std::vector<std::thread> threads;
+    for (share &one : shares) {
+        threads.emplace_back([&wanted, &one] {
+            try {
+                waiter wait(*one.own, nullptr);
+                stream(*one.own, wait, wanted, one.first, one.count, nullptr);
+            } catch (...) {
+                one.failure = std::current_exception();
+            }
+        });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    for (const share &one : shares) {
+        if (one.failure) {
+            std::rethrow_exception(one.failure);
+        }
+    }
+}
+
+/** What this end can see when the last operation is over. */
+bool is_right(const options &wanted, const port &mine)
+{
+    const bool is_target = wanted.host.empty() || wanted.what->how == pattern::PING_PONG;
+    switch (wanted.what->op) {
+    case operation::PUT:
+        return !is_target ||
+               is_pattern(mine.landing(), wanted.size, wanted.what->how == pattern::PING_PONG);
+    case operation::GET:
+        return is_pattern(mine.source(), wanted.size, false);
+    case operation::FADD:
+    case operation::CSWAP: {
+        uint64_t value = 0;
+        std::memcpy(&value, mine.landing(), sizeof(value));
+        return !is_target || value == wanted.warmup + wanted.iterations;
+    }
+    case operation::AM:
+        break;
+    }
+    return true;
+}
+
 } // namespace
 
 void fill_pattern(unsigned char *to, size_t length)
@@ -152,7 +217,12 @@ void measure(const options &wanted, port &mine, channel *peer)
     run(mine, wait, wanted, 0, wanted.warmup, nullptr);
     reporter out(wanted);
     out.start(now_ns());
-    run(mine, wait, wanted, wanted.warmup, wanted.iterations, &out);
+    if (wanted.threads > 1) {
+        run_threads(wanted, mine);
+        out.add(wanted.iterations);
+    } else {
+        run(mine, wait, wanted, wanted.warmup, wanted.iterations, &out);
+    }
     out.finish(now_ns());
     if (peer != nullptr) {
         peer->send(frame_type::DONE, fields());
@@ -196,10 +266,11 @@ void judge(const options &wanted, port &mine)
     if (!wanted.validate) {
         return;
     }
-    mine.inspect();
     if (mine.wrong() != 0) {
-        throw tool_error(std::to_string(mine.wrong()) + " messages arrived with wrong data",
-                         EXIT_VERDICT);
+        throw tool_error("messages with wrong data: " + std::to_string(mine.wrong()), EXIT_VERDICT);
+    }
+    if (!is_right(wanted, mine)) {
+        throw tool_error("memory does not hold what was sent", EXIT_VERDICT);
     }
 }
 

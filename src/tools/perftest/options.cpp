@@ -33,9 +33,10 @@ constexpr std::array<test, 14> TESTS = {{
 
 constexpr uint64_t SIZE_MAX_BYTES = uint64_t{1} << 30;
 constexpr uint64_t LARGE = 64 * 1024; // from here on fewer iterations do
-constexpr uint64_t MANY = 1000000, FEW = 1000;
+constexpr uint64_t MANY = 100000, FEW = 1000;
 constexpr uint32_t STREAM_WINDOW = 32;
 constexpr uint32_t WINDOW_MAX = 65536;
+constexpr uint32_t THREADS_MAX = 64;
 
 constexpr const char *FOOTER = R"(
 Start `ufx_perftest` on one host, it waits for one client; then `ufx_perftest HOST -t TEST` on the
@@ -61,9 +62,11 @@ void add_options(command_line &line, options &o, raw_words &raw)
     line.text("-x,--transport", o.transport, "transport, for uct tests", "NAME");
     line.text("-d,--dev", o.device, "device; for ucp tests a list of rails", "DEVICE");
     line.text("-s,--size", raw.size, "bytes of a message (8)", "SIZE");
-    line.number("-n,--iterations", o.iterations, "how many (1000000, large messages fewer)");
+    line.number("-n,--iterations", o.iterations, "how many (100000, large messages 1000)");
     line.number("-w,--warmup", o.warmup, "how many before the clock starts (10000)");
     line.number("-O,--outstanding", o.window, "operations in flight (1, bandwidth tests 32)");
+    line.number("-T,--threads", o.threads,
+                "threads that share the work, for ucp bandwidth and atomic tests (1)");
     line.text("-D,--layout", raw.layout, "short, bcopy or zcopy (by size)", "LAYOUT");
     line.number("-p,--port", o.port, "TCP port of the server (13337)");
     line.number("-c,--cpu", o.cpu, "CPU to run on");
@@ -97,7 +100,7 @@ void fill_defaults(options &o)
         throw usage_error("-s: an atomic is of 8 bytes");
     }
     if (o.iterations == 0) {
-        o.iterations = o.size < LARGE ? MANY / 10 : FEW;
+        o.iterations = o.size < LARGE ? MANY : FEW;
     }
     if (o.size >= LARGE && o.warmup > o.iterations / 10) {
         o.warmup = o.iterations / 10;
@@ -107,6 +110,20 @@ void fill_defaults(options &o)
     }
     if (o.what->how != pattern::STREAM) {
         o.window = 1;
+    }
+}
+
+/** 0 means "by the test" inside, so that it is no number of anything. */
+void refuse_zeros(const command_line &line, const options &o)
+{
+    if (line.given("-n") && o.iterations == 0) {
+        throw usage_error("-n: must be at least 1");
+    }
+    if (line.given("-O") && o.window == 0) {
+        throw usage_error("-O: must be from 1 to 65536");
+    }
+    if (o.port == 0) {
+        throw usage_error("-p: must be from 1 to 65535");
     }
 }
 
@@ -120,6 +137,13 @@ void validate(const options &o)
     }
     if (o.what == nullptr && (!o.host.empty() || o.loopback)) {
         throw usage_error("-t: say what to measure; there are\n" + list_tests());
+    }
+    if (o.threads < 1 || o.threads > THREADS_MAX) {
+        throw usage_error("-T: must be from 1 to 64");
+    }
+    if (o.threads > 1 &&
+        (o.what == nullptr || o.what->layer != api::UCP || o.what->how != pattern::STREAM)) {
+        throw usage_error("-T: is for the client of a ucp bandwidth or atomic test");
     }
     if (o.loopback && (!o.host.empty() || o.what->layer != api::UCT)) {
         throw usage_error("-l: is for uct tests, without a host");
@@ -172,6 +196,7 @@ options parse_options(int argc, char **argv)
     if (!raw.layout.empty()) {
         o.how = parse_layout(raw.layout);
     }
+    refuse_zeros(line, o);
     validate(o);
     if (o.what != nullptr) {
         fill_defaults(o);

@@ -43,7 +43,8 @@ struct options {
     uint64_t size = 8;
     uint64_t iterations = 0; ///< 0: by the test
     uint64_t warmup = 10000;
-    uint32_t window = 0; ///< 0: by the test
+    uint32_t window = 0; ///< of each thread; 0: by the test
+    uint32_t threads = 1;
     layout how = layout::AUTO;
     int cpu = -1;
     bool csv = false, final_only = false, thousands = false;

@@ -5,6 +5,7 @@
 
 #include "tools/perftest/options.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,7 +54,14 @@ public:
     /** Throws if something went wrong behind the scenes. */
     virtual void check_health() const = 0;
 
-    uint64_t outstanding() const noexcept { return outstanding_; }
+    /** One more end of the same connection, for another thread; NULL where there is no such. */
+    virtual std::unique_ptr<port> another() { return nullptr; }
+
+    /** What is sent from here, and what the peer writes. */
+    virtual const unsigned char *source() const = 0;
+    virtual const unsigned char *landing() const = 0;
+
+    uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_relaxed); }
 
     /** True once the peer's `serial`-th message or put is here. */
     bool seen(uint64_t serial) const
@@ -67,11 +75,10 @@ public:
     /** How many payloads were wrong. */
     uint64_t wrong() const noexcept { return wrong_; }
 
-    /** With --validate: looks at what this end can see after the last operation. */
-    virtual void inspect() = 0;
-
 protected:
-    uint64_t outstanding_ = 0;
+    // With several threads any of them may progress, and so complete, the operations of this one;
+    // nothing else is ordered by it.
+    std::atomic<uint64_t> outstanding_{0};
     uint64_t arrived_ = 0;
     uint64_t wrong_ = 0;
     const unsigned char *target_ = nullptr; ///< last byte of what puts of a ping-pong write

@@ -63,7 +63,8 @@ std::string with_thousands(const std::string &number)
 }
 
 reporter::reporter(const options &wanted)
-    : wanted_(wanted), out_(wanted.json == "-" ? stderr : stdout), has_median_(wanted.window == 1),
+    : wanted_(wanted), out_(wanted.json == "-" ? stderr : stdout),
+      has_median_(wanted.window == 1 && wanted.threads == 1),
       factor_(wanted.what->how == pattern::PING_PONG && !wanted.loopback ? 0.5 : 1)
 {
     samples_.reserve(SAMPLES);
@@ -179,6 +180,7 @@ std::string to_json(const options &wanted, const figures &line, bool has_median)
            ",\n  \"device\": " + json_text(wanted.device) +
            ",\n  \"size\": " + std::to_string(wanted.size) +
            ",\n  \"outstanding\": " + std::to_string(wanted.window) +
+           ",\n  \"threads\": " + std::to_string(wanted.threads) +
            ",\n  \"iterations\": " + std::to_string(line.iterations) +
            ",\n  \"median_us\": " + (has_median ? number("%.3f", line.median) : "null") +
            ",\n  \"average_us\": " + number("%.3f", line.average) +

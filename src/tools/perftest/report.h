@@ -39,6 +39,9 @@ public:
         }
     }
 
+    /** Operations that ended without being counted one by one. */
+    void add(uint64_t count) { done_ += count; }
+
     /** Prints the last line, and writes the JSON. */
     void finish(uint64_t now);
 

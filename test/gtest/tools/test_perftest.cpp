@@ -48,6 +48,7 @@ TEST_CASE("perftest: options default by the test, and cross to the server", "[to
     CHECK(parse({"host", "-t", "am_lat"}).window == 1);
     CHECK(parse({"host", "-t", "fadd"}).window == 1);
     CHECK(parse({}).what == nullptr);
+    CHECK(parse({"host", "-t", "ucp_fadd", "-T", "4"}).threads == 4);
     fields wire;
     write_options(client, wire);
     options server = parse({});
@@ -75,7 +76,9 @@ TEST_CASE("perftest: a wrong option is a usage error", "[tools]")
                                                          {"host", "-t", "am_lat", "-D", "fast"},
                                                          {"host", "-t", "am_lat", "-n", "x"},
                                                          {"host", "-t", "am_lat", "-l"},
-                                                         {"-t", "ucp_am_lat", "-l"}};
+                                                         {"-t", "ucp_am_lat", "-l"},
+                                                         {"host", "-t", "am_bw", "-T", "2"},
+                                                         {"host", "-t", "ucp_am_lat", "-T", "2"}};
     for (const auto &words : wrong) {
         CAPTURE(words);
         try {

@@ -162,6 +162,25 @@ ucs::result<worker_address> decode_worker_address(std::span<const std::uint8_t> 
     return address;
 }
 
+std::vector<std::uint8_t> encode(const rail_address &rail)
+{
+    std::vector<std::uint8_t> bytes(max_address_bytes);
+    ucs::byte_writer w(bytes.data(), bytes.size());
+    write_rail(w, rail);
+    bytes.resize(w.size());
+    return bytes;
+}
+
+ucs::result<rail_address> decode_rail_address(std::span<const std::uint8_t> from)
+{
+    ucs::byte_reader r(from.data(), from.size());
+    rail_address rail = read_rail(r);
+    if (!r.at_end()) {
+        return UFX_ERR_BAD_MESSAGE;
+    }
+    return rail;
+}
+
 std::vector<port_pair> match_rails(const worker_address &small, const worker_address &large)
 {
     std::vector<port_pair> pairs;
@@ -236,6 +255,16 @@ bool same_address(const sockaddr_storage &a, const sockaddr_storage &b)
     }
     return a.ss_family == AF_INET6 && v6(a).sin6_port == v6(b).sin6_port &&
            std::memcmp(&v6(a).sin6_addr, &v6(b).sin6_addr, 16) == 0;
+}
+
+sockaddr_storage without_port(sockaddr_storage address)
+{
+    if (address.ss_family == AF_INET) {
+        reinterpret_cast<sockaddr_in &>(address).sin_port = 0;
+    } else if (address.ss_family == AF_INET6) {
+        reinterpret_cast<sockaddr_in6 &>(address).sin6_port = 0;
+    }
+    return address;
 }
 
 namespace {

@@ -37,6 +37,10 @@ struct worker_address {
 // BAD_MESSAGE, or VERSION if another version wrote it.
 [[nodiscard]] ucs::result<worker_address> decode_worker_address(std::span<const std::uint8_t> from);
 
+// One port of it alone, as it crosses in ADDR.
+[[nodiscard]] std::vector<std::uint8_t> encode(const rail_address &rail);
+[[nodiscard]] ucs::result<rail_address> decode_rail_address(std::span<const std::uint8_t> from);
+
 // A pair of ports that may become a rail: index at the smaller uuid, index at the larger one.
 struct port_pair {
     std::uint8_t small = 0;
@@ -58,6 +62,8 @@ struct port_pair {
 [[nodiscard]] std::string text_of(const sockaddr_storage &address);
 [[nodiscard]] socklen_t length_of(const sockaddr_storage &address);
 [[nodiscard]] bool same_address(const sockaddr_storage &a, const sockaddr_storage &b);
+// The same IP with port 0.
+[[nodiscard]] sockaddr_storage without_port(sockaddr_storage address);
 
 // Address of a device `interface[:address]` with port 0 and its prefix; AF_UNSPEC if it has none.
 struct device_address {

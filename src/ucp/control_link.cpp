@@ -309,11 +309,10 @@ void control_link::tick(core::time_ns now)
     }
 }
 
-void control_link::replace_address(int rail, const sockaddr_storage &old,
-                                   const sockaddr_storage &fresh)
+void control_link::replace_address(const sockaddr_storage &old, const sockaddr_storage &fresh)
 {
     for (target &t : targets_) {
-        if (t.rail == rail && same_address(t.address, old)) {
+        if (same_address(t.address, old)) {
             t.address = fresh;
             t.refused = false;
         }

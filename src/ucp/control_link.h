@@ -39,7 +39,8 @@ public:
     };
     void set_targets(std::vector<target> targets) { targets_ = std::move(targets); }
     const std::vector<target> &targets() const { return targets_; }
-    void replace_address(int rail, const sockaddr_storage &old, const sockaddr_storage &fresh);
+    // The peer has moved from one address to another.
+    void replace_address(const sockaddr_storage &old, const sockaddr_storage &fresh);
 
     void send(std::vector<std::uint8_t> frame, unsigned attempt);
     void tick(core::time_ns now);

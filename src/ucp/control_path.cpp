@@ -101,6 +101,22 @@ ufx_status_t control_path::listen()
     return UFX_OK;
 }
 
+void control_path::move_gate(unsigned rail, const sockaddr_storage &address)
+{
+    const sockaddr_storage before = address_of(rail);
+    if (address.ss_family == AF_UNSPEC || same_address(without_port(before), address) ||
+        open_gate(address, static_cast<int>(rail), nullptr) != UFX_OK) {
+        return; // the old one may come back
+    }
+    std::erase_if(gates_, [&](const std::unique_ptr<gate> &g) {
+        if (g->rail != static_cast<int>(rail) || !same_address(g->address, before)) {
+            return false;
+        }
+        (void)worker_.loop().remove(g->socket.get());
+        return true;
+    });
+}
+
 sockaddr_storage control_path::address_of(unsigned rail) const
 {
     for (const auto &g : gates_) {
@@ -169,15 +185,10 @@ control_conn *control_path::open_to(const sockaddr_storage &remote, int rail, co
                                     std::size_t target, int &error)
 {
     ucs::fd socket(::socket(remote.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    sockaddr_storage local = rail >= 0 ? address_of(static_cast<unsigned>(rail))
-                                       : sockaddr_storage{};
+    const sockaddr_storage local =
+        rail >= 0 ? without_port(address_of(static_cast<unsigned>(rail))) : sockaddr_storage{};
     if (socket && local.ss_family == remote.ss_family) {
-        if (local.ss_family == AF_INET) {
-            reinterpret_cast<sockaddr_in &>(local).sin_port = 0;
-        } else {
-            reinterpret_cast<sockaddr_in6 &>(local).sin6_port = 0;
-        }
-        if (::bind(socket.get(), reinterpret_cast<sockaddr *>(&local), length_of(local)) != 0) {
+        if (::bind(socket.get(), reinterpret_cast<const sockaddr *>(&local), length_of(local)) != 0) {
             error = errno;
             return nullptr;
         }
@@ -306,6 +317,9 @@ void control_path::introduce(control_conn &conn, const worker_address &address, 
     if (!found) {
         conn.reset();
         return;
+    }
+    for (const rail_address &rail : address.rails) {
+        (*found)->learn_address(rail, 0);
     }
     if (conn.link != nullptr && conn.link->uuid() == 0) {
         join_waiting(conn, **found);

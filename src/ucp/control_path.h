@@ -34,6 +34,8 @@ public:
     worker &home() const { return worker_; }
     // Opens one listening socket for each rail that has an IP address.
     ufx_status_t listen();
+    // The device of a rail has another IP now: listens there, no longer on the old one.
+    void move_gate(unsigned rail, const sockaddr_storage &address);
     // The address on which rail `index` listens; AF_UNSPEC: none.
     sockaddr_storage address_of(unsigned rail) const;
     // Another listening socket, for a user's listener.

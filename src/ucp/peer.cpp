@@ -76,6 +76,9 @@ void peer::add_rails()
     const worker_address own = worker_.make_address();
     const std::vector<port_pair> pairs =
         starter_ ? match_rails(own, address_) : match_rails(address_, own);
+    for (const rail_address &rail : own.rails) {
+        published_[rail.index].bytes = encode(rail);
+    }
     event([&](core::peer &m, core::time_ns now, core::action_list &out) {
         for (const port_pair &pair : pairs) {
             m.add_rail(rail_id_of(pair), now, out);
@@ -86,32 +89,6 @@ void peer::add_rails()
             port_event(r->index(), false);
         }
     }
-}
-
-std::vector<control_link::target> peer::control_targets() const
-{
-    std::vector<control_link::target> targets;
-    for (const core::rail_id id : core_.rail_ids()) {
-        for (const rail_address &there : address_.rails) {
-            if (there.index == remote_index(id) && there.control.ss_family != AF_UNSPEC) {
-                targets.push_back({static_cast<int>(local_index(id)), there.control, false});
-            }
-        }
-    }
-    return targets;
-}
-
-std::vector<control_link::target> peer::all_control_targets() const
-{
-    std::vector<control_link::target> targets;
-    for (const auto &here : worker_.rails()) {
-        for (const rail_address &there : address_.rails) {
-            if (there.control.ss_family != AF_UNSPEC) {
-                targets.push_back({static_cast<int>(here->index()), there.control, false});
-            }
-        }
-    }
-    return targets;
 }
 
 // Matched ports are dead, but an own one and one of the peer that were not matched may be alive.
@@ -246,8 +223,9 @@ void peer::on_control(const core::control_msg &msg)
     } else if (const auto *revoked = std::get_if<core::revoke_ack_msg>(&msg)) {
         on_revoke_ack(*this, *revoked);
     } else if (const auto *moved = std::get_if<core::addr_msg>(&msg)) {
-        // Lanes are wired with the addresses in REQ and REP; nothing else is kept here.
-        send(core::addr_ack_msg{moved->serial});
+        on_addr(*moved);
+    } else if (const auto *known = std::get_if<core::addr_ack_msg>(&msg)) {
+        on_addr_ack(*known);
     }
     learn_rail(msg);
     event([&](core::peer &m, core::time_ns at, core::action_list &out) {

@@ -73,6 +73,10 @@ public:
     std::vector<control_link::target> control_targets() const;
     // Every own port to every address of the peer.
     std::vector<control_link::target> all_control_targets() const;
+    // Tells the peer the address of an own port, until it has acked it.
+    void publish_address(unsigned local);
+    // `serial` of the ADDR that said so; 0: a HELLO.
+    void learn_address(const rail_address &fresh, std::uint64_t serial);
     // A sign of life.
     void heard();
 
@@ -118,6 +122,13 @@ public:
 
 private:
     struct resent;
+    // What the peer was told last about an own port.
+    struct published {
+        std::uint64_t serial = 0;
+        std::vector<std::uint8_t> bytes;
+    };
+    void on_addr(const core::addr_msg &msg);
+    void on_addr_ack(const core::addr_ack_msg &msg);
     void follow_gates(std::size_t from);
     void add_rails();
     void add_crossed_rails();
@@ -178,6 +189,9 @@ private:
     ucs::timer wake_;
     std::map<std::uint64_t, std::unique_ptr<resent>> resents_;
     std::map<std::uint64_t, core::time_ns> seals_sent_; // by seal id, the last ones
+    std::map<unsigned, published> published_;           // by own port
+    std::uint64_t addr_serial_ = 0;                     // of the last ADDR
+    std::map<unsigned, std::uint64_t> learned_;         // newest serial, by the peer's port
 };
 
 } // namespace ufx::ucp

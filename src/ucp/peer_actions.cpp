@@ -213,8 +213,7 @@ void peer::act(const core::act::await_idle &a)
     awaiting_idle_.push_back(a.rail);
 }
 
-// Each lane's address is read from its port when it is made, so nothing older is ever sent.
-void peer::act(const core::act::refresh_address &) {}
+void peer::act(const core::act::refresh_address &a) { publish_address(local_index(a.rail)); }
 
 void peer::act(const core::act::run_probe &a)
 {

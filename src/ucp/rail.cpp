@@ -174,7 +174,11 @@ void rail::on_event(void *arg, ufx_uct_iface_h, const ufx_uct_iface_event_t *eve
     case UFX_UCT_IFACE_ADDR_CHANGED:
         ufx_info("%s: address changed: %s", self.name_.c_str(),
                  event->text != nullptr ? event->text : "");
-        self.tell_peers([&](peer &p) { p.port_hard(self.index_, core::cause::ADDRESS_GONE); });
+        self.worker_.control().move_gate(self.index_, find_device_address(self.name_).address);
+        self.tell_peers([&](peer &p) {
+            p.publish_address(self.index_);
+            p.port_hard(self.index_, core::cause::ADDRESS_GONE);
+        });
         self.query_port();
         break;
     case UFX_UCT_IFACE_DEVICE_FATAL:

@@ -38,6 +38,7 @@ UCP_SPINE_SOURCES = \
 	%D%/peer.cpp \
 	%D%/peer.h \
 	%D%/peer_actions.cpp \
+	%D%/peer_address.cpp \
 	%D%/prober.cpp \
 	%D%/prober.h \
 	%D%/rail.cpp \

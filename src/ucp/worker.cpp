@@ -438,12 +438,17 @@ worker_address worker::make_address() const
     worker_address address;
     address.uuid = uuid_;
     for (const auto &r : rails_) {
-        rail_address a = r->read_address();
-        a.control = control_->address_of(r->index());
-        a.prefix_bits = find_device_address(r->name()).prefix_bits;
-        address.rails.push_back(std::move(a));
+        address.rails.push_back(address_of(*r));
     }
     return address;
+}
+
+rail_address worker::address_of(const rail &r) const
+{
+    rail_address a = r.read_address();
+    a.control = control_->address_of(r.index());
+    a.prefix_bits = find_device_address(r.name()).prefix_bits;
+    return a;
 }
 
 rail *worker::find_rail(std::string_view name) const

@@ -99,6 +99,8 @@ public:
     void schedule(ep &e);
 
     worker_address make_address() const;
+    // What of it is about one rail, as it is now.
+    rail_address address_of(const rail &r) const;
     void rail_event(const peer &p, unsigned local_index, ufx_ucp_rail_state_t from,
                     ufx_ucp_rail_state_t to, const char *cause);
     // Runs `callback` in the outer half, unless `owner` is withdrawn before.

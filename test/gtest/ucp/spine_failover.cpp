@@ -5,7 +5,12 @@
 #include "ucp/control_path.h"
 #include "ucp/core/control_msg.h"
 
+#include "ucs/bytes.h"
+#include "ucs/fd.h"
+
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 namespace ufx::test {
 
@@ -128,6 +133,39 @@ TEST_CASE("tcp: the control connection's own rail dies: seals arrive by another 
     REQUIRE(t.finish());
     CHECK(t.verify());
     REQUIRE(p.until([&] { return settled(p) && control.open_connections(b) == 1; }));
+}
+
+TEST_CASE("tcp: a rail that comes back on another port is used there, and the peer is told",
+          "[spine][tcp]")
+{
+    pair p(quick_rails());
+    traffic t(p);
+    REQUIRE(t.run_until([&] { return t.completed() > 100; }));
+    auto &b = ucp::worker::of(p.b.worker);
+    const auto address_at_a = [&] {
+        return ucp::worker::of(p.a.worker).peers().at(0)->address().rails.at(0).iface_addr;
+    };
+    const std::vector<std::uint8_t> old = b.rails()[0]->read_address().iface_addr;
+    CHECK(address_at_a() == old);
+    p.set_link(p.b, "rail0", false);
+    REQUIRE(t.run_until([&] { return state_of(p.a, 0) == UFX_UCP_RAIL_DOWN; }));
+    sockaddr_in taken{}; // by another process
+    taken.sin_family = AF_INET;
+    taken.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    taken.sin_port = htons(ucs::load_le16(old.data()));
+    const ucs::fd thief(::socket(AF_INET, SOCK_STREAM, 0));
+    const int one = 1;
+    (void)::setsockopt(thief.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    REQUIRE(::bind(thief.get(), reinterpret_cast<sockaddr *>(&taken), sizeof(taken)) == 0);
+    REQUIRE(::listen(thief.get(), 1) == 0);
+    p.set_link(p.b, "rail0", true);
+    REQUIRE(t.run_until([&] { return address_at_a() != old; }));
+    CHECK(address_at_a() == b.rails()[0]->read_address().iface_addr);
+    REQUIRE(t.run_until([&] { return state_of(p.a, 0) == UFX_UCP_RAIL_UP && p.all_lanes_live(); }));
+    const std::uint64_t before = posted_on(p.a, 0);
+    REQUIRE(t.run_until([&] { return posted_on(p.a, 0) > before + 50; }));
+    REQUIRE(t.finish());
+    CHECK(t.verify());
 }
 
 TEST_CASE("tcp: an administrative drain fails nothing, and resume brings the rail back",

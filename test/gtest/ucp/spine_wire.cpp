@@ -193,6 +193,43 @@ TEST_CASE("an ep by address wires a lane on every rail and is accepted at the ta
     CHECK(ucp::ep::of(ep).remote().machine().book().empty());
 }
 
+TEST_CASE("a worker that moves to another address says so until it is acked, and is reached there",
+          "[spine]")
+{
+    lone a;
+    lone b;
+    const ufx_ucp_ep_h ep = a.connect(b);
+    REQUIRE(turn({&a, &b}, [&] { return live_lanes(ep) == 2 && b.accepted.size() == 1; }));
+    ucp::peer &b_at_a = *a.w().peers().at(0);
+    ucp::peer &a_at_b = *b.w().peers().at(0);
+    unsigned lost = 0;
+    b.w().control().filter.copies = [&](std::uint64_t, const ucp::core::control_msg &msg) {
+        const bool is_addr = std::holds_alternative<ucp::core::addr_msg>(msg);
+        return is_addr && lost++ < 2 ? 0 : 1;
+    };
+    const sockaddr_storage old = b.w().control().address_of(0);
+    const sockaddr_storage elsewhere = ucp::find_device_address("lo:127.0.0.3").address;
+    b.w().control().move_gate(0, elsewhere);
+    a_at_b.publish_address(0);
+    a_at_b.publish_address(0); // nothing new
+    const auto control_of_b = [&] { return b_at_a.address().rails.at(0).control; };
+    REQUIRE(turn({&a, &b}, [&] {
+        return ucp::same_address(control_of_b(), b.w().control().address_of(0));
+    }));
+    CHECK(lost == 3);
+    CHECK(ucp::text_of(control_of_b()).starts_with("127.0.0.3:"));
+
+    // The old gate is closed, and the other rail is cut: only the new address is left.
+    const ucs::fd probe(::socket(AF_INET, SOCK_STREAM, 0));
+    CHECK(::connect(probe.get(), reinterpret_cast<const sockaddr *>(&old), sizeof(sockaddr_in)) !=
+          0);
+    REQUIRE(ufx_ucp_rail_set_link(b.handle, "rail1", 0) == UFX_OK);
+    b.w().control().set_link(0, false); // resets what is open
+    REQUIRE(turn({&a, &b}, [&] { return a.w().control().open_connections(b.w().uuid()) == 0; }));
+    REQUIRE(turn({&a, &b}, [&] { return a.w().control().open_connections(b.w().uuid()) != 0; }));
+    CHECK_FALSE(b_at_a.is_dead());
+}
+
 TEST_CASE("two eps that are made to each other at once become one", "[spine]")
 {
     lone a;

@@ -148,7 +148,7 @@ void ep_tx::end(request &r)
         ep_.failover()->close_group(r.group);
     }
     if (r.revoking) {
-        ep_.remote().answered(revoke_key(r));
+        ep_.remote().answered({peer::question::about::REVOKE, r.id});
     }
     if (!r.internal) {
         gate_.leave(r.generation);

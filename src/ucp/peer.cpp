@@ -21,9 +21,9 @@ struct peer::resent {
     void send()
     {
         const unsigned attempt = schedule.attempts();
-        const core::time_ns delay = schedule.next();
-        owner.send(msg, attempt);
-        owner.home().timers().start(timer, owner.now() + delay);
+        owner.home().timers().start(timer, owner.now() + schedule.next());
+        const core::control_msg copy = msg;
+        owner.send(copy, attempt); // the own worker answers at once, which ends this object
     }
     static void on_due(void *arg, std::uint64_t) { static_cast<resent *>(arg)->send(); }
 
@@ -196,14 +196,14 @@ void peer::send(const core::control_msg &msg, unsigned attempt)
     trace_send(msg, attempt);
 }
 
-void peer::send_until_answered(std::uint64_t key, core::control_msg msg)
+void peer::send_until_answered(const question &which, core::control_msg msg)
 {
-    auto &slot = resents_[key];
+    auto &slot = resents_[which];
     slot = std::make_unique<resent>(*this, std::move(msg));
     slot->send();
 }
 
-void peer::answered(std::uint64_t key) { resents_.erase(key); }
+void peer::answered(const question &which) { resents_.erase(which); }
 
 void peer::on_control(const core::control_msg &msg)
 {

@@ -66,9 +66,16 @@ public:
     void on_control(const core::control_msg &msg);
     // Sends one message; from attempt 1 on over every lane that is up too.
     void send(const core::control_msg &msg, unsigned attempt = 0);
-    // Sends now and again, 20 ms to 1 s, until answered(key).
-    void send_until_answered(std::uint64_t key, core::control_msg msg);
-    void answered(std::uint64_t key);
+    // Names a question of ucp's own.
+    struct question {
+        enum class about : std::uint8_t { REVOKE, RKEY, ADDR };
+        about what;
+        std::uint64_t id;
+        auto operator<=>(const question &) const = default;
+    };
+    // Sends now and again, 20 ms to 1 s, until answered(which).
+    void send_until_answered(const question &which, core::control_msg msg);
+    void answered(const question &which);
     void send_over_lanes(std::span<const std::uint8_t> frame);
     std::vector<control_link::target> control_targets() const;
     // Every own port to every address of the peer.
@@ -187,7 +194,7 @@ private:
     core::time_ns none_up_since_ = 0; // 0: a rail is UP
     core::timer_set timers_;
     ucs::timer wake_;
-    std::map<std::uint64_t, std::unique_ptr<resent>> resents_;
+    std::map<question, std::unique_ptr<resent>> resents_;
     std::map<std::uint64_t, core::time_ns> seals_sent_; // by seal id, the last ones
     std::map<unsigned, published> published_;           // by own port
     std::uint64_t addr_serial_ = 0;                     // of the last ADDR

@@ -10,12 +10,6 @@
 
 namespace ufx::ucp {
 
-namespace {
-
-std::uint64_t addr_key(unsigned local) { return std::uint64_t{1} << 62 | local; }
-
-} // namespace
-
 std::vector<control_link::target> peer::control_targets() const
 {
     std::vector<control_link::target> targets;
@@ -59,7 +53,7 @@ void peer::publish_address(unsigned local)
     }
     addr_serial_ = msg.serial;
     last = {msg.serial, std::move(bytes)};
-    send_until_answered(addr_key(local), msg);
+    send_until_answered({question::about::ADDR, local}, msg);
 }
 
 void peer::on_addr(const core::addr_msg &msg)
@@ -75,7 +69,7 @@ void peer::on_addr_ack(const core::addr_ack_msg &msg)
 {
     for (const auto &[local, last] : published_) {
         if (last.serial == msg.serial && msg.serial != 0) {
-            answered(addr_key(local));
+            answered({question::about::ADDR, local});
         }
     }
 }

@@ -22,10 +22,6 @@ void shape_rma(ep &e, request &r);
 void send_internal(ep &e, am_type type, std::span<const std::byte> body);
 
 // Rendezvous.
-inline std::uint64_t revoke_key(const request &r)
-{
-    return std::uint64_t{1} << 63 | r.id;
-}
 // Makes the request an RTS of that payload.
 [[nodiscard]] ufx_status_t make_rts(ep &e, request &r, const void *buffer, std::size_t length);
 void send_revoke(ep &e, request &r);

@@ -73,7 +73,7 @@ void send_revoke(ep &e, request &r)
     msg.src_ep = e.id();
     msg.dst_ep = e.failover()->peer_id();
     msg.rendezvous = r.id;
-    e.remote().send_until_answered(revoke_key(r), msg);
+    e.remote().send_until_answered({peer::question::about::REVOKE, r.id}, msg);
 }
 
 void on_revoke(peer &from, const core::revoke_msg &msg)
@@ -95,7 +95,7 @@ void on_revoke_ack(peer &from, const core::revoke_ack_msg &msg)
     if (r == nullptr || r->completed || !r->revoking || from.find_ep(msg.dst_ep) != r->target) {
         return;
     }
-    from.answered(revoke_key(*r));
+    from.answered({peer::question::about::REVOKE, r->id});
     r->target->tx.answered(*r, UFX_ERR_CANCELED);
 }
 

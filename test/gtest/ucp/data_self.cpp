@@ -41,6 +41,10 @@ struct own_ep {
     static ufx_status_t on_am(void *arg, const ufx_ucp_am_t *am) noexcept
     {
         auto &self = *static_cast<own_ep *>(arg);
+        if (self.keep) {
+            self.kept = am->data;
+            return UFX_INPROGRESS;
+        }
         if ((am->flags & UFX_UCP_AM_RNDV) != 0) {
             self.fetched.resize(am->length);
             self.fetch.posted(ufx_ucp_am_recv_data(self.p.a.worker, am->data, self.fetched.data(),
@@ -56,6 +60,8 @@ struct own_ep {
         ++static_cast<own_ep *>(arg)->notices;
     }
 
+    bool keep = false;
+    void *kept = nullptr;
     std::vector<std::byte> fetched;
     waiter fetch;
 };
@@ -117,6 +123,28 @@ TEST_CASE("ucp: every operation works on an ep to the own worker", "[data][self]
     }
     CHECK(w.status == UFX_OK);
     CHECK(w.calls == 1);
+    waiter flush;
+    flush.posted(ufx_ucp_ep_flush(self.ep, &flush.params, nullptr));
+    REQUIRE(self.p.until_done(flush));
+}
+
+TEST_CASE("ucp: a rendezvous to the own worker can be canceled", "[data][self]")
+{
+    own_ep self;
+    self.keep = true;
+    std::vector<std::byte> local(300000);
+    waiter w;
+    w.with_flags(UFX_UCP_OP_AM_RNDV);
+    ufx_ucp_request_h request = nullptr;
+    w.posted(ufx_ucp_am_send(self.ep, 2, nullptr, 0, local.data(), local.size(), &w.params,
+                             &request));
+    REQUIRE(self.p.until([&] { return self.kept != nullptr; }));
+    REQUIRE(ufx_ucp_request_cancel(request) == UFX_OK); // the peer's answer comes inside the call
+    REQUIRE(self.p.until_done(w));
+    CHECK(w.status == UFX_ERR_CANCELED);
+    CHECK(w.calls == 1);
+    ufx_ucp_request_free(request);
+    ufx_ucp_am_data_release(self.p.a.worker, self.kept);
     waiter flush;
     flush.posted(ufx_ucp_ep_flush(self.ep, &flush.params, nullptr));
     REQUIRE(self.p.until_done(flush));

@@ -11,6 +11,7 @@ UCP_DATA_SOURCES = \
 	%D%/ep_tx.cpp \
 	%D%/ep_tx.h \
 	%D%/ep_tx_am.cpp \
+	%D%/ep_tx_key.cpp \
 	%D%/ep_tx_post.cpp \
 	%D%/ep_tx_purge.cpp \
 	%D%/fragment.cpp \

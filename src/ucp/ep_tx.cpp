@@ -24,7 +24,7 @@ bool is_am(const request &r)
 ep_tx::~ep_tx()
 {
     while (!fragments_.empty()) {
-        ep_.home().requests.give_back(fragments_.front());
+        free_fragment(fragments_.front());
     }
 }
 
@@ -416,6 +416,9 @@ void ep_tx::completed(fragment &f, ufx_status_t status)
 
 void ep_tx::free_fragment(fragment &f)
 {
+    if (f.key_asked) {
+        ep_.remote().answered({peer::question::about::RKEY, f.id});
+    }
     ep_.home().requests.give_back(f);
 }
 

@@ -72,6 +72,8 @@ public:
     void completed(fragment &f, ufx_status_t status);
     // Acks what has arrived, by a frame without a number.
     void send_ack();
+    // The peer's answer to RKEY_REQ.
+    void on_rkey(const core::rkey_rep_msg &msg);
 
     // Keys that were unpacked for this ep.
     ucs::list<rkey> keys;
@@ -121,6 +123,10 @@ private:
     void load(lane &over, std::size_t bytes, std::size_t payload);
     void unload(const core::lane_ref &where, std::size_t bytes);
     void free_fragment(fragment &f);
+
+    // ep_tx_key.cpp
+    bool waits_for_key(fragment &f);
+    void refuse_key(request &r);
 
     // ep_tx_am.cpp
     ufx_status_t post_am(lane &over, const core::am_tx::entry &entry);

@@ -210,6 +210,7 @@ ufx_status_t ep_tx::post_part(lane &over, fragment &f)
         return status;
     }
     f.where = over.ref();
+    f.key_generation = f.part.key->generation(remote_device(over));
     load(over, length, length);
     if (f.kind == core::op_kind::PUT) {
         ucs::trace_point("put_mid_frame");
@@ -225,6 +226,9 @@ unsigned ep_tx::post_replays()
         fragment *f = ep_.home().requests.find_fragment(frozen.handle);
         if (f == nullptr) {
             break;
+        }
+        if (waits_for_key(*f)) {
+            break; // what is behind it may have the same key
         }
         f->from = static_cast<std::size_t>(frozen.from);
         f->replays = frozen.replays;

@@ -71,9 +71,14 @@ core::purged_op ep_tx::on_purge(lane &over, const ufx_uct_op_desc_t *op, core::v
     port &p = port_of(over);
     if (is_protection(over.error_cause()) && !landed && !p.guilty_found) {
         p.guilty_found = true;
-        out.claimed = true;
-        out.status = over.error_cause() == UFX_UCT_CAUSE_LOCAL_PROT ? UFX_ERR_LOCAL_PROT
-                                                                    : UFX_ERR_REMOTE_ACCESS;
+        if (over.error_cause() == UFX_UCT_CAUSE_REMOTE_ACCESS && !out.claimed &&
+            verdict != core::verdict::UNKNOWN) {
+            f->refused_on = over.ref().rail; // by the user's fault, or because its key is stale
+        } else {
+            out.claimed = true;
+            out.status = over.error_cause() == UFX_UCT_CAUSE_LOCAL_PROT ? UFX_ERR_LOCAL_PROT
+                                                                        : UFX_ERR_REMOTE_ACCESS;
+        }
     }
     failover_stats &stats = ep_.home().stats;
     if (f->kind == core::op_kind::PUT && verdict == core::verdict::LANDED) {

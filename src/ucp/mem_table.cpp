@@ -154,8 +154,12 @@ ufx_status_t mem_table::reregister(std::size_t domain)
     const std::lock_guard guard(lock_);
     ufx_status_t worst = UFX_OK;
     table_.for_each([&](ucs::handle, mem &memory) {
-        memory.registrations_[domain].handle = nullptr;
-        ++memory.registrations_[domain].generation;
+        mem::registration &there = memory.registrations_[domain];
+        if (there.handle != nullptr) {
+            (void)ufx_uct_md_mem_dereg(context_.domains()[domain].handle(), there.handle);
+            there.handle = nullptr;
+        }
+        ++there.generation;
         if (const ufx_status_t status = register_on(memory, domain); status != UFX_OK) {
             worst = status;
         }

@@ -78,7 +78,7 @@ public:
 
     // A peer holds a stale key of a rail: answers with the present one.
     void on_rkey_req(peer &from, const core::rkey_req_msg &msg);
-    // Counts a re-registration of everything on one domain, after its device was reopened.
+    // Registers everything on one domain again, after its device has failed: old keys are stale.
     ufx_status_t reregister(std::size_t domain);
 
     // Runs `f` on the bytes if they lie in memory `id` with all of `rights`, under the lock, so that

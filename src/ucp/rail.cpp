@@ -183,6 +183,9 @@ void rail::on_event(void *arg, ufx_uct_iface_h, const ufx_uct_iface_event_t *eve
         break;
     case UFX_UCT_IFACE_DEVICE_FATAL:
         self.tell_peers([&](peer &p) { p.port_hard(self.index_, core::cause::DEVICE_FATAL); });
+        if (self.worker_.ctx().memory.reregister(self.md_) != UFX_OK) {
+            ufx_warn("%s: not all memory could be registered again", self.name_.c_str());
+        }
         break;
     }
 }

@@ -134,7 +134,7 @@ void on_rkey_rep(peer &from, const core::rkey_rep_msg &msg)
                 key.refresh(device, msg.generation, std::as_bytes(msg.rkey.view()));
             }
         }
-        e->tx.wake();
+        e->tx.on_rkey(msg);
     }
 }
 

@@ -2,7 +2,9 @@
 // How operations end: cancel, deadlines, the user's errors, tokens that say little, a dead peer.
 #include "data_fake_pair.h"
 
+#include "ucp/control_path.h"
 #include "ucp/core/op_state.h"
+#include "ucp/worker.h"
 
 #include <deque>
 
@@ -191,6 +193,51 @@ TEST_CASE("ucp: one wrong key costs only the guilty operation", "[data][tcp]")
     CHECK(p.a.events.empty());
     CHECK(first_difference(p.b.memory, local.size(), 6) == local.size());
     ufx_ucp_rkey_destroy(stale);
+}
+
+TEST_CASE("ucp: a key that is older than the target's device is refreshed, and the put goes on",
+          "[data][fake]")
+{
+    fake_pair p("RAIL_HOLDOFF", "50ms");
+    std::vector<std::byte> local(8 * mtu);
+    unsigned asked = 0;
+    ufx::ucp::worker::of(p.a.worker).control().filter.copies =
+        [&](std::uint64_t, const ufx::ucp::core::control_msg &msg) {
+            const bool is_req = std::holds_alternative<ufx::ucp::core::rkey_req_msg>(msg);
+            return is_req && ++asked == 1 ? 0 : 1; // the first one is lost
+        };
+    p.peers(0).tell(UFX_UCT_IFACE_DEVICE_FATAL);
+    p.rounds(20);
+    std::deque<waiter> waiters(3);
+    SECTION("puts")
+    {
+        fill(local.data(), local.size(), 6);
+        for (waiter &w : waiters) {
+            put(p, w, local);
+        }
+    }
+    SECTION("gets")
+    {
+        fill(p.b.memory, local.size(), 6);
+        for (waiter &w : waiters) {
+            w.posted(ufx_ucp_get(p.a.ep, local.data(), local.size(), p.a.peer_addr, p.a.peer_key,
+                                 &w.params, nullptr));
+        }
+    }
+    for (waiter &w : waiters) {
+        REQUIRE(p.until_done(w));
+        CHECK(w.status == UFX_OK);
+        CHECK(w.calls == 1);
+    }
+    CHECK(first_difference(local.data(), local.size(), 6) == local.size());
+    CHECK(first_difference(p.b.memory, local.size(), 6) == local.size());
+    CHECK(asked >= 2);
+    const unsigned so_far = asked;
+    waiter fresh;
+    put(p, fresh, local);
+    REQUIRE(p.until_done(fresh));
+    CHECK(fresh.status == UFX_OK);
+    CHECK(asked == so_far);
 }
 
 TEST_CASE("ucp: an atomic on memory without that right is refused", "[data][tcp]")

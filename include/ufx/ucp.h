@@ -158,7 +158,11 @@ enum ufx_ucp_worker_params_field {
     UFX_UCP_WORKER_PARAM_EP_ACCEPT = 1u << 3
 };
 
-/** Tells the target that a peer made an ep to it by worker address; `ep` is its local end. */
+/**
+ * Tells the target that a peer made an ep to it by worker address; `ep` is its local end, and the
+ * target's to close. Without this callback the worker closes it when the peer has closed it or died:
+ * the handle that a message handler sees must not be used later, unless it set an event callback.
+ */
 typedef void (*ufx_ucp_ep_accept_cb_t)(void *arg, ufx_ucp_ep_h ep) UFX_NOEXCEPT;
 
 typedef struct ufx_ucp_worker_params {

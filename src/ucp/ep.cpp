@@ -265,7 +265,13 @@ void ep::on_transfers_dead()
 
 unsigned ep::deliver_events()
 {
-    if (events_.empty() || event_cb_ == nullptr || closing_) {
+    if (events_.empty() || closing_) {
+        return 0;
+    }
+    if (event_cb_ == nullptr) {
+        if (unattended_) {
+            (void)close(UFX_UCP_CLOSE_FORCE, nullptr, nullptr);
+        }
         return 0;
     }
     const std::vector<event> due = std::exchange(events_, {});

@@ -79,6 +79,9 @@ public:
     // Runs event callbacks that are due, after the callbacks of the operations that ended.
     unsigned deliver_events();
     bool is_closing() const { return closing_; }
+    // The user was not told of it: it closes itself when the peer is done with it, unless somebody
+    // sets an event callback before.
+    void set_unattended() { unattended_ = true; }
     ucs::handle close_request() const { return close_request_; }
 
 private:
@@ -102,6 +105,7 @@ private:
     bool closed_ = false;
     bool failed_ = false;
     bool forced_ = false;
+    bool unattended_ = false;
     ucs::handle close_request_ = 0;
     ufx_ucp_ep_event_cb_t event_cb_ = nullptr;
     void *event_arg_ = nullptr;

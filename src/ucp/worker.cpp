@@ -415,6 +415,8 @@ void worker::unregister_ep(ep &e)
 {
     withdraw(&e);
     eps_.erase(e.id());
+    } else {
+        e.set_unattended();
     std::erase(scheduled_, &e);
     std::erase(closing_, &e);
     std::erase(outer_, &e);

@@ -24,14 +24,14 @@ using ucp::worker;
 
 // A worker alone, with what its listener and eps were told.
 struct lone {
-    explicit lone(const char *devices = "lo:127.0.0.1,lo:127.0.0.2")
+    explicit lone(bool accepts = true, const char *devices = "lo:127.0.0.1,lo:127.0.0.2")
     {
         ufx_ucp_context_params_t cp{};
         cp.field_mask = UFX_UCP_CONTEXT_PARAM_DEVICES;
         cp.devices = devices;
         REQUIRE(ufx_ucp_context_create(&cp, &context) == UFX_OK);
         ufx_ucp_worker_params_t wp{};
-        wp.field_mask = UFX_UCP_WORKER_PARAM_EP_ACCEPT;
+        wp.field_mask = accepts ? std::uint64_t{UFX_UCP_WORKER_PARAM_EP_ACCEPT} : 0;
         wp.ep_accept_cb = [](void *arg, ufx_ucp_ep_h ep) noexcept {
             static_cast<lone *>(arg)->accepted.push_back(ep);
         };
@@ -228,6 +228,23 @@ TEST_CASE("a worker that moves to another address says so until it is acked, and
     REQUIRE(turn({&a, &b}, [&] { return a.w().control().open_connections(b.w().uuid()) == 0; }));
     REQUIRE(turn({&a, &b}, [&] { return a.w().control().open_connections(b.w().uuid()) != 0; }));
     CHECK_FALSE(b_at_a.is_dead());
+}
+
+TEST_CASE("an ep of which nobody was told goes when its peer closes it or dies", "[spine]")
+{
+    lone b(false);
+    const auto eps = [&] { return b.w().eps().size(); };
+    {
+        lone a;
+        const ufx_ucp_ep_h first = a.connect(b);
+        const ufx_ucp_ep_h second = a.connect(b);
+        REQUIRE(turn({&a, &b}, [&] { return live_lanes(first) == 2 && live_lanes(second) == 2; }));
+        CHECK(eps() == 2);
+        (void)ufx_ucp_ep_close(first, UFX_UCP_CLOSE_FLUSH, nullptr, nullptr);
+        REQUIRE(turn({&a, &b}, [&] { return eps() == 1 && a.w().eps().size() == 1; }));
+        CHECK(live_lanes(second) == 2);
+    }
+    REQUIRE(turn({&b}, [&] { return eps() == 0 && b.w().peers().empty(); }));
 }
 
 TEST_CASE("two eps that are made to each other at once become one", "[spine]")

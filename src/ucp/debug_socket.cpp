@@ -95,7 +95,7 @@ bool may_ask(int socket)
 
 } // namespace
 
-std::string debug_socket::path_of(const std::string &folder, int pid)
+std::string debug_socket::path_of(const std::string &folder, int pid, unsigned index)
 {
     std::string place = folder;
     if (place.empty()) {
@@ -103,7 +103,8 @@ std::string debug_socket::path_of(const std::string &folder, int pid)
         place = std::string(runtime != nullptr && *runtime != '\0' ? runtime : "/tmp") + "/ufx-" +
                 std::to_string(::geteuid());
     }
-    return place + "/" + std::to_string(pid) + ".sock";
+    return place + "/" + std::to_string(pid) + (index != 0 ? "-" + std::to_string(index) : "") +
+           ".sock";
 }
 
 ucs::result<ucs::owner<debug_socket>> debug_socket::create(const std::string &path, handler answer)

@@ -38,6 +38,8 @@ constexpr unsigned loop_every = 32;
 constexpr core::time_ns loop_every_ns = ms_ns; // a turn may be long
 // Rounds of actions and their answers in one progress.
 constexpr unsigned action_rounds = 16;
+// Workers of one process that can be looked into.
+constexpr unsigned max_debug_sockets = 64;
 // The progress thread steps in when the user did not call for so long.
 constexpr core::time_ns thread_after_ns = 2 * ms_ns;
 
@@ -116,21 +118,28 @@ ufx_status_t worker::open()
     return status;
 }
 
-// A worker without it works all the same: a second one of the process has none.
+// A worker without it works all the same.
 void worker::open_debug_socket()
 {
     const std::string &where = cfg().debug_socket;
     if (where.empty() || where == "n") {
         return;
     }
-    const std::string path = debug_socket::path_of(where == "y" ? "" : where, pid_);
-    auto made = debug_socket::create(
-        path, [this](std::string_view request) { return answer_debug(*this, request); });
-    if (!made) {
-        ufx_info("no debug socket at %s: %s", path.c_str(), ufx_ucs_status_string(made.error()));
+    ufx_status_t status = UFX_ERR_ALREADY_EXISTS; // by another worker of this process
+    for (unsigned index = 0; status == UFX_ERR_ALREADY_EXISTS && index < max_debug_sockets;
+         ++index) {
+        auto made = debug_socket::create(
+            debug_socket::path_of(where == "y" ? "" : where, pid_, index),
+            [this](std::string_view request) { return answer_debug(*this, request); });
+        status = made.status();
+        if (made) {
+            debug_ = std::move(*made);
+        }
+    }
+    if (debug_ == nullptr) {
+        ufx_info("no debug socket: %s", ufx_ucs_status_string(status));
         return;
     }
-    debug_ = std::move(*made);
     const auto ready = [](void *arg, std::uint32_t) {
         (void)static_cast<debug_socket *>(arg)->progress();
     };
@@ -406,6 +415,8 @@ void worker::accept_ep(peer &from, core::ep_id peer_ep, std::uint64_t connection
     e.join(from, peer_ep, connection);
     if (ep_accept_cb_ != nullptr && !from.is_self()) {
         defer([this, &e] { ep_accept_cb_(ep_accept_arg_, &e); }, &e);
+    } else {
+        e.set_unattended();
     }
 }
 
@@ -415,8 +426,6 @@ void worker::unregister_ep(ep &e)
 {
     withdraw(&e);
     eps_.erase(e.id());
-    } else {
-        e.set_unattended();
     std::erase(scheduled_, &e);
     std::erase(closing_, &e);
     std::erase(outer_, &e);

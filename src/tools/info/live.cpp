@@ -30,12 +30,13 @@ std::string usual_folder()
            std::to_string(::geteuid());
 }
 
-bool is_number(const std::string &text)
+/** PID, or PID-N for another worker of that process. */
+bool is_process(const std::string &text)
 {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    return !text.empty() && text.find_first_not_of("0123456789-") == std::string::npos;
 }
 
-/** PIDs that have a socket. */
+/** Those that have a socket. */
 std::vector<std::string> processes(const std::string &folder)
 {
     std::vector<std::string> found;
@@ -47,7 +48,7 @@ std::vector<std::string> processes(const std::string &folder)
         }
         const std::string name = entry->d_name;
         const size_t end = name.rfind(SUFFIX);
-        if (end != std::string::npos && is_number(name.substr(0, end))) {
+        if (end != std::string::npos && is_process(name.substr(0, end))) {
             found.push_back(name.substr(0, end));
         }
     }
@@ -75,7 +76,7 @@ fd connect_to_process(const std::string &folder, const std::string &pid)
     const std::string path = folder + "/" + pid + SUFFIX;
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
-    if (!is_number(pid) || path.size() >= sizeof(address.sun_path)) {
+    if (!is_process(pid) || path.size() >= sizeof(address.sun_path)) {
         throw usage_error("'" + pid + "' is no process id");
     }
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);

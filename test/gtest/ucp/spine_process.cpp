@@ -269,11 +269,11 @@ TEST_CASE("a live worker is looked into by its debug socket, and told to drain a
         pair_options options = quick_rails();
         options.config.push_back({"DEBUG_SOCKET", folder});
         pair p(options);
-        const auto ask = [&](const std::string &request) {
+        const auto ask = [&](const std::string &request, const std::string &which = "") {
             sockaddr_un at{};
             at.sun_family = AF_UNIX;
             const std::string path =
-                std::string(folder) + "/" + std::to_string(::getpid()) + ".sock";
+                std::string(folder) + "/" + std::to_string(::getpid()) + which + ".sock";
             path.copy(at.sun_path, sizeof(at.sun_path) - 1);
             const ucs::fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
             REQUIRE(::connect(socket.get(), reinterpret_cast<sockaddr *>(&at), sizeof(at)) == 0);
@@ -290,6 +290,8 @@ TEST_CASE("a live worker is looked into by its debug socket, and told to drain a
         };
         CHECK(ask("dump text\n").find("state: UP") != std::string::npos);
         CHECK(ask("dump json\n").starts_with("{\"worker\":\""));
+        CHECK(ask("dump json\n", "-1").starts_with("{\"worker\":\""));
+        CHECK(ask("dump json\n", "-1") != ask("dump json\n"));
         CHECK(ask("rail rail9 drain\n").starts_with("error: there is no rail rail9"));
         CHECK(ask("make coffee\n").starts_with("error: "));
         CHECK(ask("rail rail1 drain\n") == "rail1: drain begun\n");

@@ -213,6 +213,59 @@ TEST_CASE("ucp: a canceled rendezvous is not read any more", "[data][tcp]")
     CHECK(in.waiters.front().status == UFX_ERR_CANCELED);
 }
 
+TEST_CASE("ucp: a rendezvous has a deadline until it waits for the peer's application only",
+          "[data][tcp][T02]")
+{
+    constexpr std::uint64_t deadline_ns = 50'000'000;
+    pair p;
+    fetcher in;
+    in.worker = p.b.worker;
+    in.keep = true;
+    REQUIRE(ufx_ucp_worker_set_am_handler(p.b.worker, 9, fetcher::on_am, &in) == UFX_OK);
+    std::vector<std::byte> payload(1 << 20);
+    fill(payload.data(), payload.size(), 3);
+    waiter w;
+    w.with_flags(UFX_UCP_OP_AM_RNDV);
+    w.with_deadline(deadline_ns);
+    const auto send = [&] {
+        w.posted(ufx_ucp_am_send(p.a.ep, 9, nullptr, 0, payload.data(), payload.size(), &w.params,
+                                 nullptr));
+    };
+    SECTION("the application takes its time")
+    {
+        send();
+        REQUIRE(p.until([&] { return in.kept != nullptr; }));
+        const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(150);
+        REQUIRE(p.until([&] { return std::chrono::steady_clock::now() > late; }));
+        CHECK_FALSE(w.is_done());
+        in.fetch(in.kept, payload.size());
+        REQUIRE(p.until_done(w));
+        CHECK(w.status == UFX_OK);
+        CHECK(first_difference(in.buffers.front().data(), payload.size(), 3) == payload.size());
+    }
+    SECTION("no rail takes it there")
+    {
+        for (const char *rail : {"rail0", "rail1"}) {
+            p.set_link(p.a, rail, false);
+            p.set_link(p.b, rail, false);
+        }
+        send();
+        REQUIRE(p.until_done(w));
+        CHECK(w.status == UFX_ERR_TIMEOUT);
+        for (const char *rail : {"rail0", "rail1"}) {
+            p.set_link(p.a, rail, true);
+            p.set_link(p.b, rail, true);
+        }
+        waiter next; // what follows is not blocked by it
+        next.posted(ufx_ucp_am_send(p.a.ep, 9, nullptr, 0, payload.data(), 100, &next.params,
+                                    nullptr));
+        REQUIRE(p.until_done(next));
+        CHECK(next.status == UFX_OK);
+        CHECK(in.kept == nullptr);
+    }
+    CHECK(w.calls == 1);
+}
+
 namespace {
 
 struct notified {

@@ -99,7 +99,7 @@ public:
     void progress();
     // Progresses both until `what` holds; false after `limit`.
     bool until(const std::function<bool()> &what,
-               std::chrono::seconds limit = std::chrono::seconds(60));
+               std::chrono::seconds limit = std::chrono::seconds(120));
     bool until_done(const waiter &w)
     {
         return until([&] { return w.is_done(); });

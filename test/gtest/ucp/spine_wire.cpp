@@ -121,7 +121,7 @@ struct lone {
 
 template <class F> bool turn(std::initializer_list<lone *> all, F &&what)
 {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
     while (!what()) {
         if (std::chrono::steady_clock::now() > end) {
             return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames of a control connection: u32 magic "UFXC", u32 length, then one message of
-// core/control_codec.h. Over a lane (uct AM id 0) the message goes without this frame.
+// core/control_codec.h. Over a lane the message goes as parts, without this frame (lane_control.h).
 #pragma once
 
 #include "ucp/core/control_codec.h"

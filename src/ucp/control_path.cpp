@@ -350,16 +350,18 @@ void control_path::join_waiting(control_conn &conn, peer &found)
     }
 }
 
-void control_path::on_lane_frame(const void *data, std::size_t length)
+void control_path::on_lane_part(std::span<const std::uint8_t> bytes)
 {
-    const auto frame = core::decode({static_cast<const std::byte *>(data), length});
-    if (!frame || frame->envelope.to != worker_.uuid() ||
-        std::holds_alternative<core::hello_msg>(frame->msg)) {
+    const auto part = parse_control_part(bytes);
+    control_link *link = part ? find_link(part->from) : nullptr;
+    if (link == nullptr || link->remote() == nullptr) {
         return;
     }
-    control_link *link = find_link(frame->envelope.from);
-    if (link != nullptr && link->remote() != nullptr) {
-        link->heard_by_lane(worker_.now());
+    link->heard_by_lane(worker_.now());
+    const auto whole = link->remote()->take_part(*part);
+    const auto frame = core::decode(std::as_bytes(whole));
+    if (frame && frame->envelope.from == link->uuid() && frame->envelope.to == worker_.uuid() &&
+        !std::holds_alternative<core::hello_msg>(frame->msg)) {
         link->remote()->on_control(frame->msg);
     }
 }
@@ -433,7 +435,9 @@ void control_path::send(peer &p, const core::control_msg &msg, unsigned attempt)
         if (everywhere && !std::holds_alternative<core::hello_msg>(msg)) {
             p.send_over_lanes(std::span(frame).subspan(control_frame_size));
         }
-        link->send(std::move(frame), attempt);
+        if (!filter.only_lanes) {
+            link->send(std::move(frame), attempt);
+        }
     }
 }
 

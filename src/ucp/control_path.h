@@ -21,6 +21,7 @@ class worker;
 
 // What a test does to messages on their way out: 0 copies = lost, 2 = doubled.
 struct control_filter {
+    bool only_lanes = false; // connections swallow everything
     std::function<int(std::uint64_t peer, const core::control_msg &msg)> copies;
 };
 
@@ -51,8 +52,8 @@ public:
 
     // Sends to a peer by its link; from attempt 1 on over every open connection.
     void send(peer &p, const core::control_msg &msg, unsigned attempt);
-    // A frame that came over a lane.
-    void on_lane_frame(const void *data, std::size_t length);
+    // A part of a frame that came over a lane.
+    void on_lane_part(std::span<const std::uint8_t> bytes);
     // A rail was cut, or mended, by ufx_ucp_rail_set_link().
     void set_link(unsigned rail, bool up);
 

@@ -328,6 +328,14 @@ void lane::purge(const core::landed_position &landed)
     });
 }
 
+void lane::send_control(const control_part &head, std::span<const std::uint8_t> frame)
+{
+    if (!control_) {
+        control_.emplace(uct_, attr().am.max_bcopy);
+    }
+    control_->send(head, frame);
+}
+
 void lane::post_nop()
 {
     if (uct_ == nullptr || nop_.busy) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "ucp/core/action.h"
+#include "ucp/lane_control.h"
 #include "ucs/bytes.h"
 #include "ucs/owner.h"
 #include "ucs/result.h"
 
 #include <ufx/uct.h>
 
+#include <optional>
 #include <span>
 
 namespace ufx::ucp {
@@ -50,6 +52,8 @@ public:
     void quiesce();
     core::landed_position read_token() const;
     void purge(const core::landed_position &landed);
+    // A control frame for the peer; it may have to wait for room.
+    void send_control(const control_part &head, std::span<const std::uint8_t> frame);
     // One signaled NOP; its completion is progress.
     void post_nop();
     // Called by the iface's error handler.
@@ -119,6 +123,7 @@ private:
     core::token peer_tx_;
     completion quiet_{};
     completion nop_{};
+    std::optional<control_sender> control_;
 };
 
 } // namespace ufx::ucp

@@ -233,26 +233,24 @@ void peer::on_control(const core::control_msg &msg)
     });
 }
 
-// One open lane of each rail carries it; a frame that does not fit or finds no room is not lost, it is
-// resent.
+// One open lane of each rail carries it.
 void peer::send_over_lanes(std::span<const std::uint8_t> frame)
 {
+    ++frames_sent_;
     std::vector<core::rail_id> done;
     for (const auto &l : lanes_) {
         const core::rail_id id = l->ref().rail;
-        if (!l->is_open() || frame.size() > l->attr().am.max_bcopy ||
-            std::find(done.begin(), done.end(), id) != done.end()) {
-            continue;
-        }
-        const auto pack = [](void *to, void *arg) noexcept -> std::size_t {
-            const auto &from = *static_cast<std::span<const std::uint8_t> *>(arg);
-            std::copy(from.begin(), from.end(), static_cast<std::uint8_t *>(to));
-            return from.size();
-        };
-        if (ufx_uct_ep_am_bcopy(l->uct(), uct_am_control, pack, &frame, 0) >= 0) {
+        if (l->is_open() && std::find(done.begin(), done.end(), id) == done.end()) {
+            l->send_control({worker_.uuid(), id, frames_sent_, 0, 0, {}}, frame);
             done.push_back(id);
         }
     }
+}
+
+std::span<const std::uint8_t> peer::take_part(const control_part &part)
+{
+    return core_.find_rail(part.rail) != nullptr ? frames_in_[part.rail].take(part)
+                                                 : std::span<const std::uint8_t>();
 }
 
 // ---- Timers ----------------------------------------------------------------------------------

@@ -77,6 +77,8 @@ public:
     void send_until_answered(const question &which, core::control_msg msg);
     void answered(const question &which);
     void send_over_lanes(std::span<const std::uint8_t> frame);
+    // A part of a frame that came over a lane: the frame, once it is whole.
+    std::span<const std::uint8_t> take_part(const control_part &part);
     std::vector<control_link::target> control_targets() const;
     // Every own port to every address of the peer.
     std::vector<control_link::target> all_control_targets() const;
@@ -196,6 +198,8 @@ private:
     ucs::timer wake_;
     std::map<question, std::unique_ptr<resent>> resents_;
     std::map<std::uint64_t, core::time_ns> seals_sent_; // by seal id, the last ones
+    std::uint16_t frames_sent_ = 0;                     // over lanes
+    std::map<core::rail_id, control_receiver> frames_in_;
     std::map<unsigned, published> published_;           // by own port
     std::uint64_t addr_serial_ = 0;                     // of the last ADDR
     std::map<unsigned, std::uint64_t> learned_;         // newest serial, by the peer's port

@@ -21,7 +21,8 @@ namespace {
 
 ufx_status_t on_control_am(void *arg, void *data, std::size_t length, unsigned) noexcept
 {
-    static_cast<rail *>(arg)->home().control().on_lane_frame(data, length);
+    static_cast<rail *>(arg)->home().control().on_lane_part(
+        {static_cast<const std::uint8_t *>(data), length});
     return UFX_OK;
 }
 
@@ -182,10 +183,10 @@ void rail::on_event(void *arg, ufx_uct_iface_h, const ufx_uct_iface_event_t *eve
         self.query_port();
         break;
     case UFX_UCT_IFACE_DEVICE_FATAL:
-        self.tell_peers([&](peer &p) { p.port_hard(self.index_, core::cause::DEVICE_FATAL); });
         if (self.worker_.ctx().memory.reregister(self.md_) != UFX_OK) {
             ufx_warn("%s: not all memory could be registered again", self.name_.c_str());
         }
+        self.tell_peers([&](peer &p) { p.port_hard(self.index_, core::cause::DEVICE_FATAL); });
         break;
     }
 }

@@ -33,6 +33,8 @@ UCP_SPINE_SOURCES = \
 	%D%/handles.h \
 	%D%/lane.cpp \
 	%D%/lane.h \
+	%D%/lane_control.cpp \
+	%D%/lane_control.h \
 	%D%/listener.cpp \
 	%D%/listener.h \
 	%D%/peer.cpp \

@@ -145,6 +145,63 @@ TEST_CASE("fake: a lane that dies between LANE_REP and READY: what was posted la
     CHECK(t.verify());
 }
 
+TEST_CASE("fake: lanes with small messages and no room carry the control path in parts",
+          "[spine][fake][X21]")
+{
+    ucs::fake_clock clock;
+    fake::device_options device;
+    device.seg_size = 104; // below the size of a SEAL or LANE_REQ
+    device.max_outstanding = 4;
+    pair p(fake_rails(2, device));
+    traffic t(p);
+    REQUIRE(step(t, p, clock, 5000, true, [&] { return t.completed() > 50; }));
+    for (side *s : {&p.a, &p.b}) {
+        ucp::worker::of(s->worker).control().filter.only_lanes = true;
+    }
+    fake::side &busy = *fake::sides("wire1").at(0);
+    busy.no_resource = true;
+    fake::sides("wire0").at(0)->fail_eps(own_error);
+    REQUIRE_FALSE(step(t, p, clock, 100, true, [&] { return epoch_of(p.a, 0) == 2; }));
+    busy.no_resource = false;
+    REQUIRE(step(t, p, clock, 5000, true, [&] {
+        return epoch_of(p.a, 0) == 2 && p.all_lanes_live();
+    }));
+    REQUIRE(step(t, p, clock, 5000, false, [&] { return t.over() && settled(p); }));
+    CHECK(t.verify());
+}
+
+TEST_CASE("control frames over lanes: what is cut is put together; a frame with a gap is dropped",
+          "[spine][T09]")
+{
+    const std::vector<std::uint8_t> bytes(20 + 3, 7);
+    std::vector<std::uint8_t> wire(ucp::control_part::header_size + bytes.size());
+    CHECK_FALSE(ucp::parse_control_part(std::span(wire).first(15)));
+    CHECK_FALSE(ucp::parse_control_part(wire)); // part 0 of 0
+    wire[14] = 1;
+    REQUIRE(ucp::parse_control_part(wire));
+    CHECK(ucp::parse_control_part(wire)->bytes.size() == bytes.size());
+
+    const auto part = [&](unsigned frame, unsigned index, unsigned count) {
+        return ucp::control_part{1, 0, static_cast<std::uint16_t>(frame),
+                                 static_cast<std::uint16_t>(index),
+                                 static_cast<std::uint16_t>(count), bytes};
+    };
+    ucp::control_receiver receiver;
+    CHECK(receiver.take(part(1, 0, 1)).size() == bytes.size());
+    CHECK(receiver.take(part(2, 0, 3)).empty());
+    CHECK(receiver.take(part(2, 1, 3)).empty());
+    CHECK(receiver.take(part(2, 2, 3)).size() == 3 * bytes.size());
+    CHECK(receiver.take(part(2, 2, 3)).empty()); // again
+    CHECK(receiver.take(part(3, 0, 3)).empty());
+    CHECK(receiver.take(part(3, 2, 3)).empty()); // the one between is missing
+    CHECK(receiver.take(part(3, 1, 3)).empty());
+    CHECK(receiver.take(part(4, 1, 2)).empty()); // its begin is missing
+    for (unsigned i = 0; i < 1000; ++i) { // what is longer than any message is not kept
+        CHECK(receiver.take(part(5, i, 1001)).empty());
+    }
+    CHECK(receiver.take(part(5, 1000, 1001)).empty());
+}
+
 TEST_CASE("fake: 10 s of idleness after a put make no rail SUSPECT", "[spine][fake][X15]")
 {
     ucs::fake_clock clock;

@@ -101,6 +101,9 @@ public:
 
     [[nodiscard]] uint64_t deadline_ns() const noexcept { return deadline_ns_; }
 
+    // When to try again to connect.
+    [[nodiscard]] uint64_t retry_ns() const noexcept { return retry_ns_; }
+
     // One bounded round: read, handle, send. @return how much happened
     unsigned turn() noexcept;
 
@@ -118,6 +121,9 @@ public:
     // Both are for progress or for set_link: the error handler runs from progress.
     void break_with(socket_failure failure, int error, const char *text) noexcept;
     void time_out() noexcept;
+
+    // Gives up the attempt to connect that is under way, if there is one, and starts another.
+    void dial() noexcept;
 
     // ---- For the receiver --------------------------------------------------------------------
     [[nodiscard]] tx_stream &stream() noexcept { return stream_; }
@@ -165,6 +171,8 @@ private:
     tx_stream stream_{queue_};
     wire::conn_id own_;
     wire::conn_id peer_;
+    ip_address peer_ip_;
+    uint16_t peer_port_ = 0;
     ucs::fd socket_;
     enum phase phase_ = phase::idle;
     bool readable_ = false;
@@ -176,6 +184,8 @@ private:
     unsigned hot_ = 0;                      // turns in which to read without being told
     uint64_t ack_sent_ = 0;                 // ops whose application was acknowledged
     uint64_t deadline_ns_ = 0;              // while connecting or waiting
+    uint64_t retry_ns_ = UINT64_MAX;        // while connecting
+    uint64_t retry_delay_ns_ = 0;           // of the last attempt
     size_t ack_offset_ = 0;                 // bytes sent of a lone ack
     size_t hello_size_ = 0;                 // bytes received of the welcome
     ufx_uct_completion_t *quiet_ = nullptr; // invalidate() waits for the current frame's handler

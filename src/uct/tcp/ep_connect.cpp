@@ -7,9 +7,19 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace ufx::uct::tcp {
+
+namespace {
+
+// The kernel repeats a lost SYN after 1, 2, 4 ... seconds, in which a link that has come back would
+// lie idle. A fresh attempt needs no more than a round trip, which is shorter than the last delay.
+constexpr uint64_t first_retry_ns = 250 * 1'000'000;
+constexpr uint64_t last_retry_ns = 1'000 * 1'000'000;
+
+} // namespace
 
 ufx_status_t ep::connect_to_ep(const void *device_addr, const void *iface_addr, const void *ep_addr)
 {
@@ -46,17 +56,27 @@ ufx_status_t ep::connect_to_ep(const void *device_addr, const void *iface_addr, 
         return UFX_OK;
     }
     phase_ = phase::connecting;
-    ucs::result<ucs::fd> socket = start_connect(iface().local(), iface().settings(), *ip, *port);
+    peer_ip_ = *ip;
+    peer_port_ = *port;
+    dial();
+    return UFX_OK;
+}
+
+void ep::dial() noexcept
+{
+    retry_delay_ns_ = std::clamp(2 * retry_delay_ns_, first_retry_ns, last_retry_ns);
+    retry_ns_ = ucs::now_ns() + retry_delay_ns_;
+    ucs::result<ucs::fd> socket =
+        start_connect(iface().local(), iface().settings(), peer_ip_, peer_port_);
     if (!socket) {
         int error = errno;
         break_with(classify(error), error, "cannot connect");
-        return UFX_OK;
+        return;
     }
     socket_ = std::move(*socket);
     if (!iface().watch(socket_, own_.id)) {
         break_with({UFX_ERR_IO, UFX_UCT_CAUSE_OWN_QP}, errno, "cannot watch the socket");
     }
-    return UFX_OK;
 }
 
 void ep::on_event(uint32_t epoll_events) noexcept
@@ -90,6 +110,7 @@ void ep::continue_connecting() noexcept
             return;
         }
         phase_ = phase::greeting;
+        retry_ns_ = UINT64_MAX;
     }
     if (readable_) {
         read_welcome();

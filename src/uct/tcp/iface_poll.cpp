@@ -119,6 +119,9 @@ void iface::expire() noexcept
             one.time_out();
         } else {
             connecting_.push_back(one);
+            if (one.retry_ns() <= now) {
+                one.dial();
+            }
         }
     }
 }
@@ -156,7 +159,7 @@ void iface::set_timer() noexcept
 {
     uint64_t next = lobby_.next_deadline_ns();
     for (const ep &one : connecting_) {
-        next = std::min(next, one.deadline_ns());
+        next = std::min({next, one.deadline_ns(), one.retry_ns()});
     }
     uint64_t now = ucs::now_ns();
     uint64_t delay = !link_news() && next > now ? next - now : 1;

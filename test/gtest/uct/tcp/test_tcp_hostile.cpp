@@ -331,3 +331,76 @@ TEST_CASE("tcp: a connection that comes early waits for its ep, but not for ever
     }
     ::close(early);
 }
+
+namespace {
+
+// Listens with no room for another connection: SYNs get no answer, as on a dead link.
+class silent_listener {
+public:
+    silent_listener()
+    {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t length = sizeof(address);
+        auto *raw = reinterpret_cast<sockaddr *>(&address);
+        REQUIRE(::bind(socket_, raw, length) == 0);
+        REQUIRE(::listen(socket_, 0) == 0);
+        REQUIRE(::getsockname(socket_, raw, &length) == 0);
+        REQUIRE(::connect(filler_, raw, length) == 0);
+        port = ntohs(address.sin_port);
+    }
+
+    ~silent_listener()
+    {
+        ::close(socket_);
+        ::close(filler_);
+    }
+
+    int accept() const { return ::accept4(socket_, nullptr, nullptr, SOCK_NONBLOCK); }
+
+    uint16_t port = 0;
+
+private:
+    int socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int filler_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+};
+
+std::string local_name(ufx_uct_ep_h ep)
+{
+    ufx_uct_ep_attr_t attr{};
+    attr.field_mask = UFX_UCT_EP_ATTR_LOCAL_NAME;
+    REQUIRE(ufx_uct_ep_query(ep, &attr) == UFX_OK);
+    return attr.name;
+}
+
+} // namespace
+
+TEST_CASE("tcp: a connect that gets no answer is soon tried again by another socket", "[tcp]")
+{
+    ufx::ucs::fake_clock clock;
+    tcp_side side("lo:127.0.0.1");
+    silent_listener silent;
+    ufx_uct_ep_h ep = side.new_ep();
+    const uint8_t port[4] = {static_cast<uint8_t>(silent.port & 0xff),
+                             static_cast<uint8_t>(silent.port >> 8), 0, 0};
+    std::array<uint8_t, 16> peer;
+    peer.fill(0xff); // larger than any real one: this side connects
+    REQUIRE(ufx_uct_ep_connect_to_ep(ep, side.device_address().data(), port, peer.data()) ==
+            UFX_OK);
+    const std::string first = local_name(ep);
+    clock.advance(std::chrono::milliseconds(200)); // not yet
+    until(side, [turns = 0]() mutable { return ++turns > 100; });
+    CHECK(local_name(ep) == first);
+    clock.advance(std::chrono::milliseconds(100));
+    until(side, [&] { return local_name(ep) != first; });
+
+    int filler = silent.accept();
+    REQUIRE(filler >= 0);
+    clock.advance(std::chrono::milliseconds(500));
+    int accepted = -1;
+    until(side, [&] { return (accepted = silent.accept()) >= 0; });
+    CHECK(side.errors.empty());
+    ::close(filler);
+    ::close(accepted);
+}

@@ -21,6 +21,10 @@ namespace {
 constexpr uint64_t TAMPER_EVERY = 64;
 constexpr uint64_t TAMPER_AT = 3;
 
+// Chunks that are read and summed up before progress has its turn again: all of a window at once
+// would leave the rails idle meanwhile.
+constexpr unsigned BURST = 8;
+
 constexpr int HANDSHAKE_MS = 10000;
 
 } // namespace
@@ -114,7 +118,7 @@ void sender::pump(bool more)
             return;
         }
     }
-    while (more && !free_.empty() && blocked_.empty()) {
+    for (unsigned n = 0; n < BURST && more && !free_.empty() && blocked_.empty(); n++) {
         item *one = free_.back();
         free_.pop_back();
         start(*one);

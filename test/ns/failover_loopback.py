@@ -1,20 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Failover without root: two loopback rails, cut by a ucp call; then with tampering, which must
-show."""
+"""Failover over two loopback rails, cut by a ucp call: with both sides in one command, as a server
+and a client, without root, and with tampering, which must show."""
 
-from failover_run import Checks, Run, check_after_up, check_clean
+import os
+import shutil
+import subprocess
+
+from failover_run import PERFTEST, Checks, Run, check_after_up, check_clean, free_port
 
 COUNT = {"dup": "duplicated", "lose": "lost", "corrupt": "corrupted"}
+RAILS = ["-d", "lo:127.0.0.1,lo:127.0.0.2"]
+FLAP = ["--fault", "500ms:down:rail1,2s:up:rail1", "--seconds", "5"]
+NOBODY = 65534
 
 
-def main():
-    checks = Checks()
-    run = Run("--netns", "no", "--fault", "500ms:down:rail1,2s:up:rail1", "--seconds", "5")
+def in_one_command(checks):
+    run = Run("--netns", "no", *FLAP)
     check_clean(checks, run)
     if run.report is not None:
         check_after_up(checks, run, False)
     run.remove()
+
+
+def tampered(checks):
     for how, name in COUNT.items():
         print(f"==== --break={how}", flush=True)
         run = Run("--netns", "no", "--seconds", "1", f"--break={how}", size=3000000)
@@ -25,6 +34,50 @@ def main():
             checks.that(status == 1, "the independent judge finds it too")
             checks.that(counted.get(name) == run.report[name], f"and counts as many: {counted}")
         run.remove()
+
+
+def as_server_and_client(checks):
+    """The server has --output and --log, the client all else."""
+    print("==== a server and a client", flush=True)
+    port = str(free_port())
+    draws = shutil.which("gnuplot") is not None
+    run = Run(*RAILS, *FLAP, *(["--plot", "plot.svg"] if draws else []), "-p", port, "127.0.0.1",
+              server=[*RAILS, "-p", port])
+    checks.that(run.server_status == 0, f"the server ends with {run.server_status}")
+    if draws:
+        with open(run.path("plot.svg"), encoding="utf-8") as file:
+            checks.that("rail1 down" in file.read(), "the plot shows the fault")
+        os.remove(run.path("plot.svg"))
+    check_clean(checks, run)
+    run.remove()
+    run = Run(*RAILS, "--seconds", "1", "--break=lose", "-p", port, "127.0.0.1",
+              server=[*RAILS, "-p", port], size=3000000)
+    checks.that((run.status, run.server_status) == (1, 1), "both ends say that chunks were lost")
+    checks.that(not os.path.exists(run.target), "and there is no output")
+    run.remove()
+
+
+def without_root(checks):
+    if os.geteuid() != 0:
+        return  # all of the above ran so
+    print("==== without root", flush=True)
+    tried = subprocess.run([PERFTEST, "--help"], capture_output=True, user=NOBODY, group=NOBODY,
+                           extra_groups=[], check=False)
+    if tried.returncode != 0:
+        print("seen    others may not run what was built here")
+        return
+    run = Run(*FLAP, user=NOBODY)
+    checks.that("loopback" in run.text, "both sides meet over loopback")
+    check_clean(checks, run)
+    run.remove()
+
+
+def main():
+    checks = Checks()
+    in_one_command(checks)
+    tampered(checks)
+    as_server_and_client(checks)
+    without_root(checks)
     checks.end()
 
 

@@ -57,25 +57,42 @@ def are_gone(prefix):
 
 
 class Run:
-    """One run in a folder of its own."""
+    """One run in a folder of its own: one command, or a client and a server of these words."""
 
-    def __init__(self, *words, size=INPUT_BYTES):
+    def __init__(self, *words, size=INPUT_BYTES, server=None, user=None):
         self.folder = tempfile.mkdtemp(prefix="ufx-failover-")
         self.source = self.path("input")
         self.target = self.path("output")
+        who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         with open(self.source, "wb") as file:
             file.write(os.urandom(size))
-        command = [PERFTEST, "failover", "--input", self.source, "--output", self.target,
-                   "--json", self.path("report.json"), "--log", self.path("log"), *words]
+        if user is not None:
+            os.chown(self.folder, user, user)
+        receives = ["--output", self.target, "--log", self.path("log")]
+        waiting = None if server is None else self.start_server([*receives, *server])
+        command = [PERFTEST, "failover", "--input", self.source, "--json",
+                   self.path("report.json"), *([] if server else receives), *words]
         print("$", *command, flush=True)
         ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               text=True, timeout=180, errors="replace")
+                               text=True, timeout=180, errors="replace", cwd=self.folder,
+                               **who)
         self.status, self.text = ended.returncode, ended.stdout
         print(self.text, flush=True)
+        if waiting is not None:
+            print(waiting.communicate(timeout=60)[0], flush=True)
+            self.server_status = waiting.returncode
         self.report = None
         if os.path.exists(self.path("report.json")):
             with open(self.path("report.json"), encoding="utf-8") as file:
                 self.report = json.load(file)
+
+    def start_server(self, words):
+        command = [PERFTEST, "failover", *words]
+        print("$", *command, flush=True)
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, cwd=self.folder)
+        server.stdout.readline()  # "waiting for a sender"
+        return server
 
     def path(self, name):
         return os.path.join(self.folder, name)

@@ -14,6 +14,21 @@
 
 namespace ufx::uct {
 
+using ep_ops = ufx_uct_ep_ops_t;
+
+// Declares a method by the slot of the C table that it fills, without the handle:
+//   method_of<&ep_ops::check> check;
+template <class Slot>
+struct slot_method;
+
+template <class Ops, class Handle, class R, class... Args>
+struct slot_method<R (*Ops::*)(Handle, Args...) noexcept> {
+    using type = R(Args...) noexcept;
+};
+
+template <auto Slot>
+using method_of = typename slot_method<decltype(Slot)>::type;
+
 // A status as the answer of a slot of any type.
 template <class R>
 [[nodiscard]] constexpr R answer([[maybe_unused]] ufx_status_t status) noexcept

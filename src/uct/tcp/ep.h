@@ -42,43 +42,24 @@ public:
     ~ep();
 
     // ---- Slots of the ops table (ep_post.cpp, ep_control.cpp) --------------------------------
-    ufx_status_t am_short(uint8_t id, uint64_t header, const void *payload, size_t length) noexcept;
-    ssize_t am_bcopy(uint8_t id, ufx_uct_pack_cb_t pack, void *arg, unsigned flags) noexcept;
-    ufx_status_t am_zcopy(uint8_t id, const void *header, size_t header_length,
-                          const ufx_uct_iov_t *iov, size_t iov_count, unsigned flags,
-                          ufx_uct_completion_t *comp) noexcept;
-    ufx_status_t put_short(const void *buffer, size_t length, uint64_t remote_addr,
-                           ufx_uct_rkey_t rkey) noexcept;
-    ssize_t put_bcopy(ufx_uct_pack_cb_t pack, void *arg, uint64_t remote_addr,
-                      ufx_uct_rkey_t rkey) noexcept;
-    ufx_status_t put_zcopy(const ufx_uct_iov_t *iov, size_t iov_count, uint64_t remote_addr,
-                           ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept;
-    ufx_status_t get_short(void *buffer, size_t length, uint64_t remote_addr, ufx_uct_rkey_t rkey,
-                           ufx_uct_completion_t *comp) noexcept;
-    ufx_status_t get_bcopy(ufx_uct_unpack_cb_t unpack, void *arg, size_t length,
-                           uint64_t remote_addr, ufx_uct_rkey_t rkey,
-                           ufx_uct_completion_t *comp) noexcept;
-    ufx_status_t get_zcopy(const ufx_uct_iov_t *iov, size_t iov_count, uint64_t remote_addr,
-                           ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept;
-    ufx_status_t atomic32_post(ufx_uct_atomic_op_t op, uint32_t operand, uint64_t remote_addr,
-                               ufx_uct_rkey_t rkey) noexcept;
-    ufx_status_t atomic64_post(ufx_uct_atomic_op_t op, uint64_t operand, uint64_t remote_addr,
-                               ufx_uct_rkey_t rkey) noexcept;
-    ufx_status_t atomic32_fetch(ufx_uct_atomic_op_t op, uint32_t operand, uint32_t *result,
-                                uint64_t remote_addr, ufx_uct_rkey_t rkey,
-                                ufx_uct_completion_t *comp) noexcept;
-    ufx_status_t atomic64_fetch(ufx_uct_atomic_op_t op, uint64_t operand, uint64_t *result,
-                                uint64_t remote_addr, ufx_uct_rkey_t rkey,
-                                ufx_uct_completion_t *comp) noexcept;
-    ufx_status_t atomic32_cswap(uint32_t compare, uint32_t swap, uint32_t *result,
-                                uint64_t remote_addr, ufx_uct_rkey_t rkey,
-                                ufx_uct_completion_t *comp) noexcept;
-    ufx_status_t atomic64_cswap(uint64_t compare, uint64_t swap, uint64_t *result,
-                                uint64_t remote_addr, ufx_uct_rkey_t rkey,
-                                ufx_uct_completion_t *comp) noexcept;
-    ufx_status_t check(ufx_uct_completion_t *comp) noexcept;
-    ufx_status_t fence() noexcept;
-    ufx_status_t get_address(void *ep_addr) noexcept;
+    method_of<&ep_ops::am_short> am_short;
+    method_of<&ep_ops::am_bcopy> am_bcopy;
+    method_of<&ep_ops::am_zcopy> am_zcopy;
+    method_of<&ep_ops::put_short> put_short;
+    method_of<&ep_ops::put_bcopy> put_bcopy;
+    method_of<&ep_ops::put_zcopy> put_zcopy;
+    method_of<&ep_ops::get_short> get_short;
+    method_of<&ep_ops::get_bcopy> get_bcopy;
+    method_of<&ep_ops::get_zcopy> get_zcopy;
+    method_of<&ep_ops::atomic32_post> atomic32_post;
+    method_of<&ep_ops::atomic64_post> atomic64_post;
+    method_of<&ep_ops::atomic32_fetch> atomic32_fetch;
+    method_of<&ep_ops::atomic64_fetch> atomic64_fetch;
+    method_of<&ep_ops::atomic32_cswap> atomic32_cswap;
+    method_of<&ep_ops::atomic64_cswap> atomic64_cswap;
+    method_of<&ep_ops::check> check;
+    method_of<&ep_ops::fence> fence;
+    method_of<&ep_ops::get_address> get_address;
     ufx_status_t connect_to_ep(const void *device_addr, const void *iface_addr,
                                const void *ep_addr);
     ufx_status_t query(ufx_uct_ep_attr_t *attr);

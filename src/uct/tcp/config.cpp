@@ -5,6 +5,7 @@
 #include "ucs/log.h"
 #include "uct/base/config.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -21,7 +22,9 @@ constexpr ucs::config_option<config> rows[] = {
     ucs::option<&config::seg_size>("SEG_SIZE", "64kb",
                                    "Longest bcopy operation, and size of a receive buffer.")
         .range(1024, 1 << 20),
-    ucs::option<&config::am_max>("AM_MAX", "1mb", "Longest zcopy active message.")
+    ucs::option<&config::am_max>("AM_MAX", "1mb",
+                                 "Longest zcopy active message, the same on "
+                                 "both sides; at least SEG_SIZE is used.")
         .range(1024, 64 << 20),
     ucs::option<&config::tx_queue>("TX_QUEUE", "512",
                                    "Operations that an endpoint may have outstanding.")
@@ -74,7 +77,11 @@ std::optional<uint16_t> parse_port(std::string_view text)
 
 ucs::result<config> read_config(std::span<const ufx_uct_config_entry_t> given)
 {
-    return load_config(table, prefix, given);
+    ucs::result<config> made = load_config(table, prefix, given);
+    if (made) {
+        made->am_max = std::max(made->am_max, made->seg_size); // a bcopy is an am, too
+    }
+    return made;
 }
 
 const ufx_uct_config_row_t *config_rows(size_t *count)

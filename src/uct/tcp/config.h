@@ -16,7 +16,7 @@ namespace ufx::uct::tcp {
 
 struct config {
     size_t seg_size;   // short and bcopy limit, receive buffer
-    size_t am_max;     // longest am_zcopy with its header
+    size_t am_max;     // longest am with its header, at least seg_size
     unsigned tx_queue; // ops outstanding per ep
     size_t tx_buffer;  // bytes of copied payload and headers per ep
     std::string port_range;

@@ -103,7 +103,10 @@ void ep::continue_connecting() noexcept
             return;
         }
         std::array<std::byte, wire::hello_size> hello;
-        wire::encode(wire::hello{.from = own_, .to = peer_}, hello);
+        wire::encode(wire::hello{.am_max = static_cast<uint32_t>(iface().settings().am_max),
+                                 .from = own_,
+                                 .to = peer_},
+                     hello);
         if (send(socket_.get(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
             static_cast<ssize_t>(hello.size())) {
             lost(errno); // a fresh socket has room

@@ -108,6 +108,10 @@ void lobby::introduce(seat &guest) noexcept
         refuse(guest, wire::refusal::wrong_peer);
     } else if (wanted->phase() != phase::waiting) {
         refuse(guest, wire::refusal::already_used);
+    } else if (said.am_max != owner_.settings().am_max) {
+        refuse(guest, wire::refusal::am_max);
+        wanted->break_with({UFX_ERR_REJECTED, UFX_UCT_CAUSE_CONN_REFUSED}, 0,
+                           wire::refusal_text(wire::refusal::am_max));
     } else {
         hand_over(guest, *wanted);
     }

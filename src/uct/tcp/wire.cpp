@@ -34,6 +34,8 @@ const char *refusal_text(refusal reason) noexcept
         return "the peer's ep was not connected from its side in time";
     case refusal::link_down:
         return "the peer's link is down";
+    case refusal::am_max:
+        return "the longest active message differs: UFX_TCP_AM_MAX must be the same on both sides";
     }
     return "an unknown reason";
 }
@@ -44,7 +46,8 @@ void encode(const hello &from, std::span<std::byte, hello_size> to) noexcept
     writer.le64(hello_magic);
     writer.le16(from.version);
     writer.le16(static_cast<uint16_t>(from.kind));
-    writer.le32(static_cast<uint32_t>(from.reason));
+    writer.le32(from.kind == hello_kind::refusal ? static_cast<uint32_t>(from.reason)
+                                                 : from.am_max);
     writer.le64(from.from.id);
     writer.le64(from.from.nonce);
     writer.le64(from.to.id);
@@ -58,7 +61,7 @@ std::optional<hello> decode_hello(std::span<const std::byte, hello_size> from) n
     hello out;
     out.version = reader.le16();
     uint16_t kind = reader.le16();
-    out.reason = static_cast<refusal>(reader.le32());
+    uint32_t reason_or_am_max = reader.le32();
     out.from.id = reader.le64();
     out.from.nonce = reader.le64();
     out.to.id = reader.le64();
@@ -68,6 +71,11 @@ std::optional<hello> decode_hello(std::span<const std::byte, hello_size> from) n
         return std::nullopt;
     }
     out.kind = static_cast<hello_kind>(kind);
+    if (out.kind == hello_kind::refusal) {
+        out.reason = static_cast<refusal>(reason_or_am_max);
+    } else {
+        out.am_max = reason_or_am_max;
+    }
     return out;
 }
 

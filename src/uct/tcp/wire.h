@@ -20,7 +20,7 @@ namespace ufx::uct::tcp::wire {
 // ---- Hello -----------------------------------------------------------------------------------
 
 inline constexpr uint64_t hello_magic = 0x3130504354584655; // "UFXTCP01"
-inline constexpr uint16_t hello_version = 1;
+inline constexpr uint16_t hello_version = 2;
 
 enum class hello_kind : uint16_t {
     hello = 1,   // the connecting side: names both eps
@@ -36,6 +36,7 @@ enum class refusal : uint32_t {
     already_used = 4, // the ep with that id has or had its connection
     not_in_time = 5,  // the ep with that id was not connected from its side in time
     link_down = 6,    // the listening side's link is down
+    am_max = 7,       // the longest am of the two sides differs
 };
 
 [[nodiscard]] const char *refusal_text(refusal reason) noexcept;
@@ -57,12 +58,14 @@ struct conn_id {
 struct hello {
     uint16_t version = hello_version;
     hello_kind kind = hello_kind::hello;
-    refusal reason = refusal::none;
+    refusal reason = refusal::none; // of a refusal
+    uint32_t am_max = 0;            // of a hello: the longest am that its side sends and takes
     conn_id from;
     conn_id to;
 };
 
-inline constexpr size_t hello_size = 48; // magic 8, version 2, kind 2, reason 4, from 16, to 16
+// magic 8, version 2, kind 2, reason or am_max 4, from 16, to 16
+inline constexpr size_t hello_size = 48;
 
 void encode(const hello &from, std::span<std::byte, hello_size> to) noexcept;
 

@@ -109,10 +109,12 @@ public:
         return out;
     }
 
-    static std::string hello_to(ufx_uct_ep_h ep)
+    static wire::hello good_hello(ufx_uct_ep_h ep)
     {
-        return text_of(wire::hello{.from = id, .to = id_of(ep)});
+        return {.am_max = 1 << 20, .from = id, .to = id_of(ep)}; // the default of UFX_TCP_AM_MAX
     }
+
+    static std::string hello_to(ufx_uct_ep_h ep) { return text_of(good_hello(ep)); }
 
     void send(const std::string &bytes) { send_on(socket, bytes); }
 

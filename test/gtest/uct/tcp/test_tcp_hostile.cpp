@@ -239,7 +239,6 @@ TEST_CASE("tcp: hellos that do not fit are refused with the reason", "[tcp]")
     std::array<uint8_t, 16> own = raw_peer::bytes_of(raw_peer::id);
     REQUIRE(ufx_uct_ep_connect_to_ep(ep, side.device_address().data(), side.iface_address().data(),
                                      own.data()) == UFX_OK);
-    wire::conn_id to = raw_peer::id_of(ep);
     auto ask = [&](wire::hello hello) {
         int socket = raw_peer::connect_to(side);
         raw_peer::send_on(socket, raw_peer::text_of(hello));
@@ -250,7 +249,7 @@ TEST_CASE("tcp: hellos that do not fit are refused with the reason", "[tcp]")
         ::close(socket);
         return answer;
     };
-    wire::hello good{.from = raw_peer::id, .to = to};
+    wire::hello good = raw_peer::good_hello(ep);
     wire::hello hello = good;
     hello.version = 99;
     CHECK(ask(hello).reason == wire::refusal::version);

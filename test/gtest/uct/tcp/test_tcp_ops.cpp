@@ -379,3 +379,44 @@ TEST_CASE("tcp: an iface whose socket is full sleeps until the peer reads", "[tc
     CHECK(std::memcmp(memory.bytes.data(), text.data(), text.size()) == 0);
     pair.b.release(memory, pair.a);
 }
+
+TEST_CASE("tcp: the two sides may have different segment sizes", "[tcp]")
+{
+    tcp_pair pair({{"TCP_SEG_SIZE", "1kb"}}, {{"TCP_SEG_SIZE", "256kb"}});
+    std::string small = pattern(1024, 1);
+    std::string large = pattern(256 * 1024, 2);
+    pack_arg small_arg{small};
+    pack_arg large_arg{large};
+    REQUIRE(ufx_uct_ep_am_bcopy(pair.ep_a, 1, pack_text, &small_arg, 0) == 1024);
+    REQUIRE(ufx_uct_ep_am_bcopy(pair.ep_b, 1, pack_text, &large_arg, 0) == 256 * 1024);
+    pair.until([&] { return pair.a.ams.size() == 1 && pair.b.ams.size() == 1; });
+    CHECK(pair.b.ams[0].data == small);
+    CHECK(pair.a.ams[0].data == large);
+}
+
+TEST_CASE("tcp: sides that differ in the longest active message refuse each other and say why",
+          "[tcp]")
+{
+    tcp_side a("lo:127.0.0.1", {{"TCP_AM_MAX", "64kb"}});
+    tcp_side b("lo:127.0.0.2", {{"TCP_AM_MAX", "128kb"}});
+    ufx_uct_ep_h to_b = a.new_ep();
+    ufx_uct_ep_h to_a = b.new_ep();
+    REQUIRE(ufx_uct_ep_connect_to_ep(to_b, b.device_address().data(), b.iface_address().data(),
+                                     ep_address(to_a).data()) == UFX_OK);
+    REQUIRE(ufx_uct_ep_connect_to_ep(to_a, a.device_address().data(), a.iface_address().data(),
+                                     ep_address(to_b).data()) == UFX_OK);
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(9); // before a time-out
+    while (a.errors.empty() || b.errors.empty()) {
+        REQUIRE(std::chrono::steady_clock::now() < end);
+        ufx_uct_iface_progress(a.iface);
+        ufx_uct_iface_progress(b.iface);
+    }
+    for (tcp_side *side : {&a, &b}) {
+        REQUIRE(side->errors.size() == 1);
+        CHECK(side->errors[0].status == UFX_ERR_REJECTED);
+        CHECK(side->errors[0].cause == UFX_UCT_CAUSE_CONN_REFUSED);
+        CHECK(side->error_texts[0].find("UFX_TCP_AM_MAX") != std::string::npos);
+    }
+    // A bcopy is an am, too, so a longer segment counts.
+    tcp_pair same({{"TCP_AM_MAX", "64kb"}, {"TCP_SEG_SIZE", "128kb"}}, {{"TCP_AM_MAX", "128kb"}});
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Devices: what is listed, how opening fails, and what happens to a link in a network namespace.
+#include "own_network.h"
 #include "raw_peer.h"
 
 #include "common/skip.h"
@@ -9,53 +10,12 @@
 #include "uct/tcp/device.h"
 #include "uct/tcp/socket.h"
 
-#include <fcntl.h>
-#include <sched.h>
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <cstdlib>
 
 using namespace ufx::test_tcp;
 namespace tcp = ufx::uct::tcp;
 
 namespace {
-
-// This thread is in a network namespace of its own while it lives.
-class own_network {
-public:
-    own_network() : before_(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC))
-    {
-        entered_ = before_ && ::unshare(CLONE_NEWNET) == 0;
-    }
-
-    ~own_network()
-    {
-        if (entered_) {
-            static_cast<void>(!::setns(before_.get(), CLONE_NEWNET));
-        }
-    }
-
-    // True if all the commands worked.
-    bool run(std::initializer_list<const char *> commands)
-    {
-        return entered_ && std::all_of(commands.begin(), commands.end(), [](const char *command) {
-                   return std::system((std::string(command) + " 2>/dev/null").c_str()) == 0;
-               });
-    }
-
-    // Two linked interfaces with an address each.
-    bool add_rail()
-    {
-        return run({"ip link set lo up", "ip link add v0 type veth peer name v1",
-                    "ip addr add 10.9.0.1/24 dev v0", "ip addr add 10.9.0.2/24 dev v1",
-                    "ip link set v0 up", "ip link set v1 up"});
-    }
-
-private:
-    ufx::ucs::fd before_;
-    bool entered_ = false;
-};
 
 ufx_status_t open_status(const char *dev, const tcp_settings &settings = {})
 {

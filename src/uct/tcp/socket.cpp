@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 namespace ufx::uct::tcp {
 
@@ -72,12 +73,23 @@ void bind_to_device(const ucs::fd &socket, const device &from, const config &wit
     }
 }
 
+// On lo there is no bottleneck to find: an algorithm that paces (bbr) only makes the sender wait.
+void choose_congestion_control(const ucs::fd &socket, const device &from) noexcept
+{
+    constexpr std::string_view unpaced = "reno"; // every kernel has it and permits it
+    if (from.loopback && setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, unpaced.data(),
+                                    static_cast<socklen_t>(unpaced.size())) != 0) {
+        ufx_debug("tcp: setsockopt(TCP_CONGESTION): %s", std::strerror(errno));
+    }
+}
+
 ucs::fd open_socket(const device &from, const config &with) noexcept
 {
     ucs::fd made(socket(from.ip.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (made) {
         bind_to_device(made, from, with);
         set_buffers(made, with);
+        choose_congestion_control(made, from);
     }
     return made;
 }

@@ -10,6 +10,8 @@
 #include "uct/tcp/device.h"
 #include "uct/tcp/socket.h"
 
+#include <netinet/tcp.h>
+
 #include <algorithm>
 
 using namespace ufx::test_tcp;
@@ -260,6 +262,25 @@ TEST_CASE("tcp: sockets are bound to the device as well as to its address", "[tc
         length = sizeof(own);
         REQUIRE(getsockname(socket, reinterpret_cast<sockaddr *>(&own), &length) == 0);
         CHECK(own.sin_addr.s_addr == htonl(0x0a090001));
+    }
+}
+
+TEST_CASE("tcp: connections over lo are not paced", "[tcp]")
+{
+    tcp::config with{};
+    auto device = tcp::find_device("lo:127.0.0.1");
+    REQUIRE(device);
+    auto listening = tcp::listen_on(*device, with, {});
+    REQUIRE(listening);
+    auto connecting = tcp::start_connect(*device, with, device->ip, listening->port);
+    REQUIRE(connecting);
+    ufx::ucs::fd accepted = tcp::accept_on(listening->socket, with);
+    REQUIRE(accepted);
+    for (int socket : {connecting->get(), accepted.get()}) {
+        char name[16] = {};
+        socklen_t length = sizeof(name);
+        REQUIRE(getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, &length) == 0);
+        CHECK(std::string(name) == "reno");
     }
 }
 

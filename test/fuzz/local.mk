@@ -50,6 +50,11 @@ FUZZ_TARGETS += fuzz_control
 fuzz_control_SOURCES = %D%/fuzz_control.cpp
 fuzz_control_LDFLAGS = $(FUZZ_LDFLAGS)
 fuzz_control_LDADD = $(FUZZ_LIBS) libucp_core.la libucs_int.la libufx_ucs.la
+FUZZ_TARGETS += fuzz_control_parts
+fuzz_control_parts_SOURCES = %D%/fuzz_control_parts.cpp
+fuzz_control_parts_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_control_parts_LDADD = $(FUZZ_LIBS) libucp_int.la libucp_core.la libucs_int.la libufx_uct.la \
+	libufx_ucs.la
 
 check_PROGRAMS += $(FUZZ_TARGETS)
 dist_noinst_SCRIPTS += %D%/replay_seeds.sh %D%/fuzz_all.sh

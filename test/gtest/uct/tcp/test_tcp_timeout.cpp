@@ -4,6 +4,7 @@
 #include "tcp_pair.h"
 
 #include "common/skip.h"
+#include "uct/tcp/device.h"
 
 #include <poll.h>
 
@@ -26,10 +27,16 @@ public:
         if (!there.run({join.c_str(), "ip addr add 10.9.0.2/24 dev v1", "ip link set v1 up"})) {
             return;
         }
-        b = std::make_unique<tcp_side>("v1");
         here.enter();
         REQUIRE(here.run({"ip addr add 10.9.0.1/24 dev v0", "ip link set v0 up"}));
         a = std::make_unique<tcp_side>("v0", settings);
+        there.enter();
+        auto device = ufx::uct::tcp::find_device("v1");
+        REQUIRE(device);
+        b = std::make_unique<tcp_side>("v1");
+        // The kernel drops what v1 sends until it has worked off that v0 came up.
+        until([&] { return ufx::uct::tcp::port_active(*device); });
+        here.enter();
         ep = a->new_ep();
         ufx_uct_ep_h peer = b->new_ep();
         REQUIRE(ufx_uct_ep_connect_to_ep(ep, b->device_address().data(), b->iface_address().data(),
@@ -52,14 +59,22 @@ public:
         ufx_uct_iface_progress(b->iface);
     }
 
+    // Progresses until the condition holds; says what failed if it does not in 20 s.
     template <class Condition>
     void until(Condition &&condition)
     {
         auto end = std::chrono::steady_clock::now() + seconds(20);
         while (!condition()) {
-            REQUIRE(std::chrono::steady_clock::now() < end);
+            if (std::chrono::steady_clock::now() > end) {
+                FAIL("a: " << text_of(*a) << "; b: " << text_of(*b));
+            }
             progress();
         }
+    }
+
+    static std::string text_of(const tcp_side &side)
+    {
+        return side.error_texts.empty() ? "no error" : side.error_texts[0];
     }
 
     // Waits on a's event fd for its ep to fail. @return how long that took

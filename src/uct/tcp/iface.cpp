@@ -216,6 +216,24 @@ void iface::on_port_change(ufx_uct_iface_event_type_t type, ufx_uct_error_cause_
     tell_event(type, cause, text);
 }
 
+bool iface::move_to(const ip_address &ip)
+{
+    device fresh = device_;
+    fresh.ip = ip;
+    if (link_up_) {
+        ucs::result<listener> again =
+            listen_on(fresh, settings_, parse_port_range(settings_.port_range), listener_.port);
+        if (!again || !add_to_epoll(again->socket, EPOLLIN, tag_listener)) {
+            return false;
+        }
+        listener_ = std::move(again).value();
+    }
+    device_ = std::move(fresh);
+    port_told_ = listener_.port;
+    tell_event(UFX_UCT_IFACE_ADDR_CHANGED, UFX_UCT_CAUSE_NONE, "the interface has another address");
+    return true;
+}
+
 ufx_status_t iface::set_link(int up)
 {
     if (up != 0 && !link_up_) {

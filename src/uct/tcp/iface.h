@@ -95,6 +95,8 @@ public:
     // What the kernel says about the device.
     void on_port_change(ufx_uct_iface_event_type_t type, ufx_uct_error_cause_t cause,
                         const char *text) noexcept;
+    // Goes on with another address of the interface. False: it cannot listen there.
+    [[nodiscard]] bool move_to(const ip_address &ip);
 
 private:
     friend struct ucs::owner_access;

@@ -70,13 +70,43 @@ void port_watch::on_link(bool up) noexcept
 void port_watch::on_address(const ucs::net_address &address, bool there) noexcept
 {
     auto ip = ip_address::from(reinterpret_cast<const sockaddr *>(&address.address));
-    if (!ip || !ip->same_ip(owner_.local().ip) || there == there_) {
+    if (!ip) {
+        return;
+    }
+    if (!ip->same_ip(owner_.local().ip)) {
+        if (there && !there_) {
+            take_other();
+        }
+        return;
+    }
+    if (there == there_) {
         return;
     }
     there_ = there;
     owner_.on_port_change(UFX_UCT_IFACE_ADDR_CHANGED,
                           there ? UFX_UCT_CAUSE_NONE : UFX_UCT_CAUSE_ADDR_REMOVED,
                           there ? "the address is back" : "the address was removed");
+    if (!there) {
+        take_other();
+    }
+}
+
+// A device that was named by its interface alone goes on with another address of that.
+void port_watch::take_other() noexcept
+{
+    (void)ucs::guard([this] {
+        const device &own = owner_.local();
+        if (own.name != own.interface) {
+            return;
+        }
+        const auto devices = list_devices();
+        for (const device &one : devices.value_or(std::vector<device>())) {
+            if (one.index == own.index && one.ip.family == own.ip.family && owner_.move_to(one.ip)) {
+                there_ = true;
+                return;
+            }
+        }
+    });
 }
 
 // The kernel dropped messages.
@@ -103,6 +133,7 @@ void port_watch::look_again() noexcept
                 there_ = false;
                 owner_.on_port_change(UFX_UCT_IFACE_ADDR_CHANGED, UFX_UCT_CAUSE_ADDR_REMOVED,
                                       "the address was removed");
+                take_other();
             }
         }
     });

@@ -31,6 +31,7 @@ private:
     void on_link(bool up) noexcept;
     void on_address(const ucs::net_address &address, bool there) noexcept;
     void look_again() noexcept;
+    void take_other() noexcept;
 
     iface &owner_;
     ucs::owner<ucs::netlink_watch> netlink_;

@@ -3,6 +3,7 @@
 TEST_UCP_SPINE_SOURCES = \
 	%D%/spine_failover.cpp \
 	%D%/spine_fake.cpp \
+	%D%/spine_network.cpp \
 	%D%/spine_process.cpp \
 	%D%/spine_traffic.h \
 	%D%/spine_wire.cpp

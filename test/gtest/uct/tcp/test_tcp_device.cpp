@@ -239,6 +239,28 @@ TEST_CASE("tcp: link and address of a device are followed", "[tcp]")
     });
 }
 
+TEST_CASE("tcp: a device named by its interface goes on with another address of it", "[tcp]")
+{
+    own_network network;
+    if (!network.add_rail()) {
+        return ufx::test::skip("no network namespace with a veth pair");
+    }
+    auto watched = ufx::ucs::list_interfaces();
+    if (!watched && watched.error() == UFX_ERR_UNSUPPORTED) {
+        return ufx::test::skip("built without libnl");
+    }
+    tcp_side free("v0");
+    tcp_side fixed("v0:10.9.0.1");
+    const auto old = free.device_address();
+    CHECK(fixed.device_address() == old);
+    REQUIRE(network.run({"ip addr del 10.9.0.1/24 dev v0", "ip addr add 10.9.0.7/24 dev v0"}));
+    until(free, [&] { return free.device_address() != old; });
+    CHECK(free.events.back().type == UFX_UCT_IFACE_ADDR_CHANGED);
+    CHECK(free.events.back().cause == UFX_UCT_CAUSE_NONE);
+    until(fixed, [&] { return !fixed.events.empty(); });
+    CHECK(fixed.device_address() == old);
+}
+
 TEST_CASE("tcp: sockets are bound to the device as well as to its address", "[tcp]")
 {
     own_network network;

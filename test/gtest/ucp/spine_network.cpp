@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rails on interfaces of a network namespace, whose addresses change under traffic.
+#include "spine_traffic.h"
+
+#include "common/skip.h"
+#include "ucs/netlink_watch.h"
+#include "uct/tcp/own_network.h"
+
+namespace ufx::test {
+
+TEST_CASE("tcp: a rail whose interface gets another address is used there", "[spine][tcp]")
+{
+    test_tcp::own_network network;
+    if (!network.add_rail()) {
+        return skip("no network namespace with a veth pair");
+    }
+    const auto watched = ucs::list_interfaces();
+    if (!watched && watched.error() == UFX_ERR_UNSUPPORTED) {
+        return skip("built without libnl");
+    }
+    pair_options options = quick_rails();
+    options.devices = "v0,lo:127.0.0.1";
+    pair p(options);
+    traffic t(p);
+    REQUIRE(t.run_until([&] { return t.completed() > 100; }));
+    REQUIRE(network.run({"ip addr del 10.9.0.1/24 dev v0"}));
+    REQUIRE(t.run_until([&] { return state_of(p.a, 0) == UFX_UCP_RAIL_DOWN; }));
+    REQUIRE(network.run({"ip addr add 10.9.0.7/24 dev v0"}));
+    const auto moved = [](const side &s) {
+        const auto &known = ucp::worker::of(s.worker).peers().at(0)->address().rails.at(0);
+        return ucp::text_of(known.control).starts_with("10.9.0.7:");
+    };
+    REQUIRE(t.run_until([&] { return moved(p.a) && moved(p.b); }));
+    REQUIRE(t.run_until([&] { return state_of(p.a, 0) == UFX_UCP_RAIL_UP && p.all_lanes_live(); }));
+    const std::uint64_t before = posted_on(p.a, 0);
+    REQUIRE(t.run_until([&] { return posted_on(p.a, 0) > before + 50; }));
+    REQUIRE(t.finish());
+    CHECK(t.verify());
+}
+
+} // namespace ufx::test

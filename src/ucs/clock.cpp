@@ -2,6 +2,7 @@
 // The clock of the process: CLOCK_MONOTONIC, or the one that a test has set.
 #include "clock.h"
 
+#include <atomic>
 #include <ctime>
 
 namespace {

@@ -11,6 +11,7 @@ libucs_int_la_SOURCES = \
 	%D%/config_parse.cpp %D%/config_parse.h \
 	%D%/entry.cpp %D%/entry.h \
 	%D%/event_loop.cpp %D%/event_loop.h \
+	%D%/fake_clock.h \
 	%D%/fd.cpp %D%/fd.h \
 	%D%/handle_table.h \
 	%D%/list.h \

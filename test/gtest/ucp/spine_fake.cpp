@@ -5,7 +5,7 @@
 #include "ucp/control_path.h"
 #include "ucp/core/control_msg.h"
 #include "uct/fake/fake.h"
-#include "ucs/clock.h"
+#include "ucs/fake_clock.h"
 
 namespace ufx::test {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The log, its rate limiter, and the clock of the process.
-#include "ucs/clock.h"
+#include "ucs/fake_clock.h"
 #include "ucs/log.h"
 #include "ucs/log_capture.h"
 

@@ -2,7 +2,7 @@
 // Peers that break off, lie, or are strangers.
 #include "raw_peer.h"
 
-#include "ucs/clock.h"
+#include "ucs/fake_clock.h"
 
 #include <algorithm>
 

@@ -43,6 +43,8 @@ UCP_SPINE_SOURCES = \
 	%D%/peer_address.cpp \
 	%D%/prober.cpp \
 	%D%/prober.h \
+	%D%/progress_thread.cpp \
+	%D%/progress_thread.h \
 	%D%/rail.cpp \
 	%D%/rail.h \
 	%D%/wakeup.cpp \

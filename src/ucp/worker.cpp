@@ -8,8 +8,8 @@
 #include "ucp/ep.h"
 #include "ucp/listener.h"
 #include "ucp/peer.h"
+#include "ucp/progress_thread.h"
 #include "ucp/wakeup.h"
-#include "ucs/entry.h"
 #include "ucs/log.h"
 #include "ucs/trace_point.h"
 #include "ucs/uuid.h"
@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <charconv>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -40,8 +39,6 @@ constexpr core::time_ns loop_every_ns = ms_ns; // a turn may be long
 constexpr unsigned action_rounds = 16;
 // Workers of one process that can be looked into.
 constexpr unsigned max_debug_sockets = 64;
-// The progress thread steps in when the user did not call for so long.
-constexpr core::time_ns thread_after_ns = 2 * ms_ns;
 
 } // namespace
 
@@ -113,7 +110,7 @@ ufx_status_t worker::open()
     status = control_->listen();
     open_debug_socket();
     if (status == UFX_OK && cfg().progress_thread) {
-        thread_ = std::thread([this] { run_thread(); });
+        thread_ = std::make_unique<progress_thread>(*this);
     }
     return status;
 }
@@ -148,11 +145,7 @@ void worker::open_debug_socket()
 
 worker::~worker()
 {
-    if (thread_.joinable()) {
-        stop_.store(true, std::memory_order_relaxed);
-        wakeup_->signal();
-        thread_.join();
-    }
+    thread_.reset();
     if (debug_ != nullptr) {
         (void)loop_->remove(debug_->event_fd());
         debug_.reset();
@@ -317,20 +310,6 @@ void worker::sweep_peers()
     std::erase_if(peers_, [this](const auto &p) {
         return p->is_over() && control_->find_link(p->uuid()) == nullptr;
     });
-}
-
-void worker::run_thread()
-{
-    while (!stop_.load(std::memory_order_relaxed)) {
-        pollfd one{loop_->event_fd(), POLLIN, 0};
-        (void)::poll(&one, 1, static_cast<int>(busy_poll_ns / ms_ns));
-        const core::time_ns last = user_progress_.load(std::memory_order_relaxed);
-        if (now() - last < thread_after_ns) {
-            continue;
-        }
-        const auto held = lock();
-        (void)ucs::guard([this] { (void)progress_inner(); });
-    }
 }
 
 core::time_ns worker::next_deadline() { return std::min(timers_.next_expiry(), next_poll_); }

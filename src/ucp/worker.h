@@ -24,7 +24,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace ufx::ucp {
@@ -34,6 +33,7 @@ class debug_socket;
 class ep;
 class listener;
 class peer;
+class progress_thread;
 class wakeup;
 
 class worker : public ufx_ucp_worker {
@@ -62,6 +62,12 @@ public:
     bool is_forked() const;
 
     unsigned progress();
+    // The half that runs no callback of the user.
+    unsigned progress_inner();
+    core::time_ns last_user_progress() const
+    {
+        return user_progress_.load(std::memory_order_relaxed);
+    }
     ufx_uct_worker_h uct() const { return uct_; }
     ucs::event_loop &loop() { return *loop_; }
     ucs::timer_wheel &timers() { return timers_; }
@@ -121,14 +127,12 @@ private:
     worker(context &ctx, const ufx_ucp_worker_params_t &params);
     ufx_status_t open();
     void open_debug_socket();
-    unsigned progress_inner();
     unsigned progress_outer();
     unsigned run_peers();
     unsigned run_closes();
     void count_time(core::time_ns now);
     void poll(core::time_ns now);
     void sweep_peers();
-    void run_thread();
 
     context &ctx_;
     bool multi_ = false;
@@ -167,9 +171,8 @@ private:
     core::time_ns next_poll_ = 0;
     core::time_ns next_loop_ = 0;
     unsigned quiet_turns_ = 0;
-    std::thread thread_;
-    std::atomic<bool> stop_{false};               // set by the destructor, read by thread_; relaxed
     std::atomic<core::time_ns> user_progress_{0}; // last progress of the user; relaxed
+    std::unique_ptr<progress_thread> thread_;
 };
 
 } // namespace ufx::ucp

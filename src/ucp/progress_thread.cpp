@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ucp/progress_thread.h"
+
+#include "ucp/wakeup.h"
+#include "ucp/worker.h"
+#include "ucs/entry.h"
+
+#include <poll.h>
+
+namespace ufx::ucp {
+
+namespace {
+
+constexpr int wait_ms = 10;
+// It steps in when the user did not call for so long.
+constexpr core::time_ns idle_ns = 2 * core::ms_ns;
+
+} // namespace
+
+progress_thread::progress_thread(worker &w) : worker_(w), thread_([this] { run(); }) {}
+
+progress_thread::~progress_thread()
+{
+    stop_.store(true, std::memory_order_relaxed);
+    worker_.wake().signal();
+    thread_.join();
+}
+
+void progress_thread::run()
+{
+    while (!stop_.load(std::memory_order_relaxed)) {
+        pollfd one{worker_.loop().event_fd(), POLLIN, 0};
+        (void)::poll(&one, 1, wait_ms);
+        if (worker_.now() - worker_.last_user_progress() < idle_ns) {
+            continue;
+        }
+        const auto held = worker_.lock();
+        (void)ucs::guard([this] { (void)worker_.progress_inner(); });
+    }
+}
+
+} // namespace ufx::ucp

@@ -167,13 +167,23 @@ struct admin_done {
 
 } // namespace act
 
-using action =
+using action_variant =
     std::variant<act::send, act::arm_timer, act::disarm_timer, act::create_lane, act::connect_lane,
                  act::lane_live, act::gate_lane, act::quiesce_lane, act::drain_receives,
                  act::read_token, act::purge_lane, act::release_lane, act::post_nop,
                  act::check_stuck, act::await_idle, act::refresh_address, act::run_probe,
                  act::rail_changed, act::fragment_done, act::replay_ready, act::incoming_ep,
                  act::ep_error, act::peer_transfers_dead, act::ep_closed, act::admin_done>;
+
+// A class of its own for the reason that control_msg is one.
+struct action : action_variant {
+    using action_variant::action_variant;
+    action(const action &);
+    action(action &&) noexcept;
+    action &operator=(const action &);
+    action &operator=(action &&) noexcept;
+    ~action();
+};
 
 // Reused by its owner: it grows to its high-water mark once.
 using action_list = std::vector<action>;

@@ -147,7 +147,7 @@ control_msg message_of_type(std::size_t type, std::index_sequence<I...>)
     return msg;
 }
 
-constexpr std::size_t types = std::variant_size_v<control_msg>;
+constexpr std::size_t types = std::variant_size_v<control_variant>;
 
 } // namespace
 

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names of control messages and of refusal codes.
+// Control messages: what copies and destroys them, their names and those of refusal codes.
 #include "ucp/core/control_msg.h"
 
 namespace ufx::ucp::core {
+
+control_msg::control_msg() noexcept = default;
+control_msg::control_msg(const control_msg &) = default;
+control_msg::control_msg(control_msg &&) noexcept = default;
+control_msg &control_msg::operator=(const control_msg &) = default;
+control_msg &control_msg::operator=(control_msg &&) noexcept = default;
+control_msg::~control_msg() = default;
 
 namespace {
 
@@ -72,7 +79,7 @@ const char *name_of(const control_msg &msg)
         "LANE_REP", "LANE_READY",   "LANE_REFUSED", "PROBE_OK",    "ADDR",       "ADDR_ACK",
         "RKEY_REQ", "RKEY_REP",     "REVOKE",       "REVOKE_ACK",  "WINDOW_REQ", "WINDOW_ACK",
         "ADMIN",    "ADMIN_ACK",    "EP_CLOSE",     "EP_CLOSE_ACK"};
-    static_assert(std::size(names) == std::variant_size_v<control_msg>);
+    static_assert(std::size(names) == std::variant_size_v<control_variant>);
     return names[msg.index()];
 }
 

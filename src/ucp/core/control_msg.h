@@ -219,11 +219,23 @@ struct ep_close_ack_msg {
 };
 
 // The order is the wire's type byte (1 = HELLO): append only.
-using control_msg = std::variant<hello_msg, suspect_hint_msg, seal_msg, seal_ack_msg, lane_want_msg,
-                                 lane_req_msg, lane_rep_msg, lane_ready_msg, lane_refused_msg,
-                                 probe_ok_msg, addr_msg, addr_ack_msg, rkey_req_msg, rkey_rep_msg,
-                                 revoke_msg, revoke_ack_msg, window_req_msg, window_ack_msg,
-                                 admin_msg, admin_ack_msg, ep_close_msg, ep_close_ack_msg>;
+using control_variant =
+    std::variant<hello_msg, suspect_hint_msg, seal_msg, seal_ack_msg, lane_want_msg,
+                 lane_req_msg, lane_rep_msg, lane_ready_msg, lane_refused_msg,
+                 probe_ok_msg, addr_msg, addr_ack_msg, rkey_req_msg, rkey_rep_msg,
+                 revoke_msg, revoke_ack_msg, window_req_msg, window_ack_msg,
+                 admin_msg, admin_ack_msg, ep_close_msg, ep_close_ack_msg>;
+
+// A class of its own, so that what copies and destroys so many alternatives is compiled once.
+struct control_msg : control_variant {
+    using control_variant::control_variant;
+    control_msg() noexcept;
+    control_msg(const control_msg &);
+    control_msg(control_msg &&) noexcept;
+    control_msg &operator=(const control_msg &);
+    control_msg &operator=(control_msg &&) noexcept;
+    ~control_msg();
+};
 
 const char *name_of(const control_msg &msg);
 

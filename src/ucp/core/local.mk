@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The pure failover core: the same objects in the library, in the explorer and in the tests.
 UFX_CORE_SOURCES = \
+	%D%/action.cpp \
 	%D%/am_rx.cpp \
 	%D%/am_tx.cpp \
 	%D%/control_codec.cpp \

@@ -238,7 +238,7 @@ TEST_CASE("tcp: with all rails down nothing spins", "[spine][tcp][T14]")
 TEST_CASE("tcp: each control message lost once, or doubled once: all ends well",
           "[spine][tcp][X24]")
 {
-    const std::size_t kinds = std::variant_size_v<ucp::core::control_msg>;
+    const std::size_t kinds = std::variant_size_v<ucp::core::control_variant>;
     for (std::size_t kind = 0; kind < kinds; ++kind) {
         for (const int copies : {0, 2}) {
             CAPTURE(kind, copies);

@@ -17,5 +17,7 @@ SANITIZED_TESTS += %D%/test_module_only.sh
 TESTS += %D%/test_module_only.sh %D%/test_oot.sh
 EXTRA_DIST += %D%/test_module_only.sh %D%/test_oot.sh %D%/incomplete.c %D%/loop.c \
 	%D%/no_symbol.c %D%/use_loop.c %D%/wrong_abi.c
-# Both install from this build folder, and libtool relinks in place.
+# Both install from this build folder, and libtool relinks in place: no other test may run then.
+INSTALLING_LOGS = contrib/check_install.log test/oot/test_oot.log
 test/oot/test_oot.log: contrib/check_install.log
+$(filter-out $(INSTALLING_LOGS),$(TEST_LOGS)): | $(filter $(INSTALLING_LOGS),$(TEST_LOGS))

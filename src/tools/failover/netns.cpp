@@ -12,8 +12,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
+#include <net/if.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 namespace ufx::tools::failover {
@@ -23,6 +27,8 @@ namespace {
 constexpr const char *NETNS_FOLDER = "/run/netns";
 constexpr const char *NAME_PREFIX = "ufx-";
 constexpr const char *DEFAULT_RATE = "1gbit";
+constexpr unsigned CARRIER_POLLS = 400;
+constexpr int CARRIER_POLL_MS = 5;
 
 std::string rail_name(unsigned rail)
 {
@@ -69,6 +75,25 @@ void limit(const std::string &side, const std::string &rail, const std::string &
         }
         std::fprintf(stderr, "ufx_perftest: %s of %s is not limited: %s\n", rail.c_str(),
                      side.c_str(), error.what());
+    }
+}
+
+bool has_carrier(const fd &socket, const std::string &rail)
+{
+    ifreq request{};
+    rail.copy(request.ifr_name, IFNAMSIZ - 1);
+    return ::ioctl(socket.get(), SIOCGIFFLAGS, &request) == 0 &&
+           (request.ifr_flags & IFF_RUNNING) != 0;
+}
+
+/** The kernel tells late that a new link carries; a rail that starts as down is held off. */
+void wait_for_carriers()
+{
+    const fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    for (unsigned rail = 0; rail < NETNS_RAILS; rail++) {
+        for (unsigned i = 0; i < CARRIER_POLLS && !has_carrier(socket, rail_name(rail)); i++) {
+            ::poll(nullptr, 0, CARRIER_POLL_MS);
+        }
     }
 }
 
@@ -181,6 +206,7 @@ void namespaces::enter(const std::string &name)
     if (!handle || ::setns(handle.get(), CLONE_NEWNET) != 0) {
         throw system_error("cannot enter the network namespace " + name, errno);
     }
+    wait_for_carriers();
 }
 
 } // namespace ufx::tools::failover

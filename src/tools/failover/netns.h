@@ -34,7 +34,7 @@ public:
     /** Address of a rail at the sender. */
     static std::string sender_address(unsigned rail);
 
-    /** Moves the calling thread into one of them. */
+    /** Moves the calling thread into one of them; waits for its rails to have a carrier. */
     static void enter(const std::string &name);
 
 private:

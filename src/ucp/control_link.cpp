@@ -3,6 +3,7 @@
 #include "ucp/control_link.h"
 
 #include "ucp/control_path.h"
+#include "ucp/core/mutant.h"
 #include "ucp/core/resend.h"
 #include "ucp/ep.h"
 #include "ucp/peer.h"
@@ -19,6 +20,8 @@ namespace ufx::ucp {
 namespace {
 
 using core::ms_ns;
+using core::mutant;
+using core::mutated;
 
 // An attempt that takes longer is given up; the next address is tried long before.
 constexpr core::time_ns connect_limit_ns = 5000 * ms_ns;
@@ -189,7 +192,8 @@ void control_link::attempt(core::time_ns now)
         return;
     }
     for (std::size_t tried = 0; tried < targets_.size(); ++tried) {
-        const std::size_t index = next_target_++ % targets_.size();
+        const std::size_t index =
+            mutated(mutant::CONTROL_ONE_WAY) ? 0 : next_target_++ % targets_.size();
         const target t = targets_[index];
         const auto &rails = path_.home().rails();
         if (t.rail >= 0 && static_cast<std::size_t>(t.rail) < rails.size() &&

@@ -2,6 +2,7 @@
 // The control path of a worker: listening sockets, HELLO, routing of messages to peers.
 #include "ucp/control_path.h"
 
+#include "ucp/core/mutant.h"
 #include "ucp/ep.h"
 #include "ucp/listener.h"
 #include "ucp/peer.h"
@@ -27,6 +28,9 @@ struct control_path::gate {
 };
 
 namespace {
+
+using core::mutant;
+using core::mutated;
 
 constexpr int backlog = 128;
 
@@ -431,7 +435,8 @@ void control_path::send(peer &p, const core::control_msg &msg, unsigned attempt)
     control_link *link = find_link(p.uuid());
     for (int i = 0; link != nullptr && i < copies; ++i) {
         std::vector<std::uint8_t> frame = frame_control({worker_.uuid(), p.uuid()}, msg);
-        const bool everywhere = attempt > 0 || link->wants_lanes(worker_.now());
+        const bool everywhere = (attempt > 0 || link->wants_lanes(worker_.now())) &&
+                                !mutated(mutant::CONTROL_ONE_WAY);
         if (everywhere && !std::holds_alternative<core::hello_msg>(msg)) {
             p.send_over_lanes(std::span(frame).subspan(control_frame_size));
         }

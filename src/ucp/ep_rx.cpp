@@ -146,7 +146,7 @@ unsigned ep_rx::progress()
     while (!messages_.empty() && ep_.failover() != nullptr) {
         recv_message &message = messages_.front();
         const core::am_number end = message.first + message.count;
-        if (message.first != deliver_next_ || ep_.failover()->rx().window().next() < end) {
+        if (message.first != deliver_next_ || !ep_.failover()->rx().arrived_below(end)) {
             break;
         }
         deliver_next_ = end;

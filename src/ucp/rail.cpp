@@ -5,6 +5,7 @@
 #include "ucp/causes.h"
 #include "ucp/context.h"
 #include "ucp/control_path.h"
+#include "ucp/core/mutant.h"
 #include "ucp/am_wire.h"
 #include "ucp/ep_rx.h"
 #include "ucp/lane.h"
@@ -18,6 +19,9 @@
 namespace ufx::ucp {
 
 namespace {
+
+using core::mutant;
+using core::mutated;
 
 ufx_status_t on_control_am(void *arg, void *data, std::size_t length, unsigned) noexcept
 {
@@ -267,12 +271,16 @@ void rail::check_stall(lane &l, core::time_ns now, core::time_ns active)
         beat.acked = attr.acked_bytes;
         l.remote().heard();
     }
-    const bool excused = attr.outstanding_ops == 0 || attr.network_unacked == 0;
+    // Nothing outstanding cannot stall; what the network has acked waits for a busy peer.
+    const bool idle = attr.outstanding_ops == 0;
+    const bool excused =
+        idle ? !mutated(mutant::STALL_WHEN_IDLE)
+             : attr.network_unacked == 0 && !mutated(mutant::STALL_OF_BUSY_PEER);
     if (moved || excused || !beat.had_work) {
         beat.since = active;
         beat.seen = now;
     }
-    beat.had_work = attr.outstanding_ops != 0;
+    beat.had_work = !idle || mutated(mutant::STALL_WHEN_IDLE);
     if (moved || excused) {
         beat.stalled = false;
         if (moved) {

@@ -14,7 +14,7 @@ constexpr const char *names[] = {
     "ACK",     "NOP",   "PROBE",     "IDLE",   "RETRY_EXC", "RESET",    "PORT_DOWN",
     "PORT_UP", "HEAL",  "PEER_DEAD", "FORGET", "LOSE",      "DOUBLE",   "QP_ERROR",
     "RNR_EXC", "CUT",   "FATAL",     "STALL",  "CANCEL",    "DEADLINE", "DRAIN",
-    "RESUME",  "CLOSE", "DIE",       "DISOWN", "BROKEN",    "WEDGE"};
+    "RESUME",  "CLOSE", "DIE",       "DISOWN", "BROKEN",    "WEDGE",    "FLUSH"};
 static_assert(std::size(names) == static_cast<std::size_t>(step::COUNT));
 
 } // namespace
@@ -23,7 +23,7 @@ std::string to_text(const event &e)
 {
     std::ostringstream text;
     text << names[static_cast<std::size_t>(e.kind)] << " side=" << int{e.side}
-         << " rail=" << int{e.rail} << " epoch=" << e.epoch << " a=" << e.a;
+         << " rail=" << int{e.rail} << " epoch=" << e.epoch << " a=" << e.a << " ep=" << int{e.ep};
     return text.str();
 }
 
@@ -56,6 +56,8 @@ std::optional<event> from_text(const std::string &line)
             e.epoch = value;
         } else if (key == "a") {
             e.a = value;
+        } else if (key == "ep") {
+            e.ep = static_cast<std::uint8_t>(value);
         }
     }
     return known ? std::optional(e) : std::nullopt;

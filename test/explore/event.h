@@ -17,11 +17,11 @@ enum class step : std::uint8_t {
     TIMER,   // timer `a` (its kind) of (rail, id `epoch`) fires at `side`
     CREATED, // the uct ep of that lane exists, or is connected
     QUIET,   // that lane's QP is quiet
-    POST,    // `side` posts a new or replayed fragment of op `a` on that rail's lane
+    POST,    // `side` posts a new or replayed fragment of op `a` on that lane
     ARRIVE,  // the next packet on that lane reaches `side`
     POLL,    // `side` polls the receive CQ of that lane
     ACK,     // the oldest op of `side` on that lane completes
-    NOP,     // the NOP of `side` on that rail completes
+    NOP,     // the NOP of `side` on that lane completes
     PROBE,   // the probe of `side` on that rail ends
     IDLE,    // no op of `side` is outstanding on that rail
     // Consequences of faults.
@@ -49,6 +49,7 @@ enum class step : std::uint8_t {
     DISOWN,   // `side` declares a peer dead that lives
     BROKEN,   // making or connecting the uct ep of that lane fails
     WEDGE,    // the QP of that lane at `side` will not close: it goes on to receive
+    FLUSH,    // `side` flushes the ep (no fault, but it takes from the budget)
     COUNT
 };
 
@@ -58,6 +59,7 @@ struct event {
     std::uint8_t rail = 0;
     std::uint32_t epoch = 0;
     std::uint32_t a = 0;
+    std::uint8_t ep = 1; // 0: a probe lane, or nothing of an ep
     auto operator<=>(const event &) const = default;
 };
 

@@ -11,6 +11,7 @@ EXPLORE_WORLD = \
 	%D%/world_exec.cpp \
 	%D%/world_run.cpp \
 	%D%/world_steps.cpp \
+	%D%/world_traffic.cpp \
 	%D%/coverage.h \
 	%D%/event.h \
 	%D%/scenario.h \

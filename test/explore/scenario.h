@@ -21,6 +21,7 @@ struct op_plan {
     std::uint8_t parts = 1; // PUT: packets of its one fragment; AM: fragments
     std::uint8_t group = 0; // PUT: member of that group; AM: a notify after it
     bool polled = false;    // PUT: TARGET_POLLS_MEMORY
+    std::uint8_t ep = 1;
 };
 
 struct scenario {
@@ -33,6 +34,7 @@ struct scenario {
     std::uint8_t message_budget; // LOSE and DOUBLE together
     std::uint64_t hold_bytes = 1024;
     bool slow_create = false; // uct eps take time to come into being
+    std::uint8_t eps = 1;     // between the two peers
 };
 
 std::span<const scenario> all_scenarios();

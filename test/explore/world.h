@@ -6,6 +6,7 @@
 #include "coverage.h"
 #include "scenario.h"
 
+#include "ucp/core/flush_gate.h"
 #include "ucp/core/op_state.h"
 #include "ucp/core/peer.h"
 
@@ -17,10 +18,10 @@ namespace ufx::explore {
 
 namespace core = ufx::ucp::core;
 
-// One packet of an op. `part`: byte of a PUT, fragment of an AM.
 // POST of the next AM fragment, whichever op it belongs to.
 inline constexpr std::uint8_t any_am = 255;
 
+// One packet of an op. `part`: byte of a PUT, fragment of an AM.
 struct packet {
     plan_kind kind{};
     std::uint8_t op = 0;
@@ -61,9 +62,7 @@ struct pipe {
 enum class end_state : std::uint8_t { NONE, CREATING, CLOSED, OPEN, ERROR, QUIET, WEDGED, GONE };
 
 struct link {
-    std::uint8_t rail = 0;
-    core::epoch_t epoch = 0;
-    bool probe = false;
+    core::lane_ref ref;
     end_state ends[2]{};
     bool connecting[2]{};
     bool quiescing[2]{};
@@ -73,6 +72,8 @@ struct link {
     bool wedged[2]{};   // it will not close
     bool released[2]{}; // the core needs it no more, wedged or not
     pipe from[2];       // from[s]: what side s sends
+
+    bool is_probe() const { return ref.ep == 0; }
 };
 
 // What a user's op went through, seen from above.
@@ -89,35 +90,45 @@ struct op_watch {
     bool memory_final = false; // the completion said that remote memory is final
     bool blind = false;        // it was judged under BLIND or OPEN: a second write is allowed
     bool open = false;         // it was judged under OPEN
-    std::uint32_t bytes = 0;   // the byte-count mutant's sum
+    core::flush_gate::generation generation = 0;
 };
 
+// A message of which something arrived and that was not handled yet.
 struct inbox_entry {
-    core::am_number number = 0;
     core::am_number first = 0;
     std::uint32_t count = 0;
     std::uint8_t op = 0;
-    bool skip = false;
+    std::uint8_t held = 0; // fragments
+    bool skip = false;     // one of them was a SKIP: it will not be handled
+};
+
+// What one side's user and executor keep of one ep.
+struct ep_side {
+    std::vector<inbox_entry> inbox;
+    core::am_number handled_next = 0;
+    core::group_id group = 0;
+    bool group_open = false;
+    core::flush_gate gate;
+    std::optional<core::flush_gate::generation> flush;
+    std::uint8_t lane_errors[2]{}; // own QP errors on that rail
+    bool error = false;
+    bool closing = false;
+    bool closed = false;
 };
 
 struct side_state {
-    side_state(const core::config &cfg, bool starter) : peer(cfg, starter) {}
+    side_state(const core::config &cfg, bool starter, std::size_t ep_count)
+        : peer(cfg, starter), eps(ep_count)
+    {
+    }
 
     core::peer peer;
+    std::vector<ep_side> eps; // ep 1 first
     std::vector<std::pair<core::timer_id, core::time_ns>> timers;
-    std::vector<inbox_entry> inbox;
-    core::am_number handled_next = 0;
-    bool ended_message = false; // a fragment of the message at handled_next was skipped
-    core::group_id group = 0;
-    bool group_open = false;
     bool dead_device[2]{};
     std::uint8_t probe_wanted[2]{}; // epoch of the probe that runs
     bool idle_wanted[2]{};
-    std::uint8_t lane_errors[2]{}; // own QP errors since the rail was last healthy
-    bool blamed[2]{};              // something on this side's rail justifies a DRAINING
-    bool ep_error = false;
-    bool ep_closed = false;
-    bool closing = false;
+    bool blamed[2]{};  // something on this side's rail justifies a DRAINING
     bool drained[2]{}; // by the administrator
     bool killed = false;
     bool disowned = false; // it declared the peer dead and forgot the ep
@@ -149,13 +160,11 @@ private:
     struct message {
         std::uint8_t to;
         core::control_msg msg;
-        core::am_number stamp = 0; // of the sender's AM sequence, for the mutant
-        std::string key;           // its bytes: equal messages in flight are one
+        std::string key; // its bytes: equal messages in flight are one
     };
 
-    // world_exec.cpp: the executor.
+    // world_exec.cpp, world_traffic.cpp: the executor and its lanes.
     void run(unsigned side);
-    void perform(unsigned side, const core::action &a);
     void act_on(unsigned side, const core::act::send &a);
     void act_on(unsigned side, const core::act::create_lane &a);
     void act_on(unsigned side, const core::act::connect_lane &a);
@@ -188,45 +197,71 @@ private:
     void post(unsigned side, link &l, std::uint8_t op);
     void post_am(unsigned side, link &l, const core::am_tx::entry &e);
     void complete(unsigned side, link &l, const record &r);
+    void arrive(unsigned side, link &l);
     void enter(unsigned side, link &l, const packet &p);
     void run_handlers(unsigned side);
-    void handle(unsigned side, const inbox_entry &m, bool ended);
+    void run_handlers(unsigned side, core::ep &e);
+    void handle(unsigned side, const core::ep &e, const inbox_entry &m);
+    core::purged_op purged_op_of(unsigned side, const record &r,
+                                 const core::landed_position &landed) const;
     void submit(std::uint8_t op);
     void end_op(std::uint8_t op, ufx_status_t status);
 
-    // world_steps.cpp: the steps.
+    // world_enabled.cpp, world_steps.cpp, world_run.cpp: the steps.
     void add_enabled(std::vector<event> &out, unsigned side) const;
     void add_link_steps(std::vector<event> &out, const link &l, unsigned side) const;
+    void add_rail_steps(std::vector<event> &out, std::uint8_t rail, unsigned side) const;
     void add_faults(std::vector<event> &out) const;
-    void add_user_steps(std::vector<event> &out, unsigned side) const;
+    void add_side_faults(std::vector<event> &out, std::uint8_t side) const;
+    void add_link_faults(std::vector<event> &out, const link &l, std::uint8_t side) const;
+    void add_posts(std::vector<event> &out, unsigned side, const core::ep &e) const;
     bool allowed(step kind) const;
     void connect_all();
     void do_message(const event &e);
+    using armed_timer = std::pair<core::timer_id, core::time_ns>;
+    const armed_timer *armed(const event &e) const;
     void do_timer(const event &e);
     void do_lane(const event &e);
+    void do_lane_fault(const event &e, link &l);
     void do_rail(const event &e);
+    void do_rail_fault(const event &e);
     void do_user(const event &e);
+    void complete_oldest(unsigned side, link &l);
+    void progress(unsigned side, std::uint8_t rail);
+    void kill_device(unsigned side, std::uint8_t rail);
+    void kill_process(unsigned side);
     void lane_error(unsigned side, link &l, core::cause why);
     void cover_message(unsigned side, const core::control_msg &msg);
     std::optional<event> fair_step() const;
     bool retry_possible(const link &l, unsigned side) const;
     void blame(std::uint8_t rail);
-    void arrive(unsigned side, link &l);
 
     // world_check.cpp: promises.
     void fail(const std::string &what);
     void wrote(unsigned op, unsigned byte);
+    void check_flush(unsigned side);
     void check_done(unsigned side, unsigned op, const core::act::fragment_done &a);
     std::string unfinished() const;
+    std::string unfinished_op(unsigned op) const;
+    std::string unfinished_ep(unsigned side, core::ep_id id) const;
+    bool excused(unsigned side, unsigned op) const;
     bool locally_quiet(unsigned side, unsigned op, unsigned part) const;
-    bool lives(unsigned side) const { return !sides_[side].killed && ep_of(side) != nullptr; }
+    // It was not killed, and it has not forgotten the other side.
+    bool lives(unsigned side) const
+    {
+        return !sides_[side].killed && !sides_[side].peer.eps().empty();
+    }
 
-    link *find_link(std::uint8_t rail, core::epoch_t epoch, bool probe);
-    const link *find_link(std::uint8_t rail, core::epoch_t epoch, bool probe) const;
-    bool cut_towards(std::uint8_t rail, unsigned side) const { return cut_[rail][side]; }
-    core::lane_ref ref_of(const link &l) const { return {l.probe ? 0U : 1U, l.rail, l.epoch}; }
-    const core::ep *ep_of(unsigned side) const { return sides_[side].peer.find_ep(1); }
-    core::ep *ep_of(unsigned side) { return sides_[side].peer.find_ep(1); }
+    link *find_link(const core::lane_ref &ref);
+    bool is_cut(core::rail_id rail) const { return cut_[rail][0] || cut_[rail][1]; }
+    bool cut_towards(core::rail_id rail, unsigned side) const { return cut_[rail][side]; }
+    const core::ep *ep_of(unsigned side, core::ep_id id) const
+    {
+        return sides_[side].peer.find_ep(id);
+    }
+    core::ep *ep_of(unsigned side, core::ep_id id) { return sides_[side].peer.find_ep(id); }
+    ep_side &kept(unsigned side, core::ep_id id) { return sides_[side].eps[id - 1]; }
+    const ep_side &kept(unsigned side, core::ep_id id) const { return sides_[side].eps[id - 1]; }
     void forget_peer(unsigned side);
     void drop_dead_links();
 

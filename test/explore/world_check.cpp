@@ -2,6 +2,7 @@
 // The promises that no interleaving may break (rows X of the requirements), and the state's hash.
 //
 //   X01 X02 X10  every AM is handled once, in order, and complete
+//   X04          a flush is over when every op before it is
 //   X03 X07      nothing is written for an op that ended and whose memory is final
 //   X18          a GET ends OK only with its data
 //   X19          a byte that landed is not written again (but under BLIND)
@@ -9,7 +10,9 @@
 //   X22          a rail drains only if something was wrong with the rail
 //   X23 X24      see settle(): from everywhere all ends well
 //   X25          a notify runs after its PUTs, and they are not written again after it
+//   X09          a dead peer ends every op, once
 //   X11          an ep's error comes after its lanes are quiet
+//   X13          RETRY_EXC alone, a peer that does not answer, drains no rail (part of X22)
 //   X16 X26 X05  scenarios rc-single, tcp-single, rc-hold, and two faults anywhere
 #include "world.h"
 
@@ -37,7 +40,7 @@ void world::wrote(unsigned op, unsigned byte)
     if (watch.memory_final) {
         fail(name + ": written after its completion said that remote memory is final");
     }
-    if (sides_[1 - plan_->ops[op].side].ep_error) {
+    if (kept(1 - plan_->ops[op].side, plan_->ops[op].ep).error) {
         fail(name + ": written after the target's ep got its error");
     }
     if (++watch.applied[byte] > 1 && !watch.blind) {
@@ -77,47 +80,76 @@ void world::check_done(unsigned side, unsigned op, const core::act::fragment_don
         return;
     }
     watch.final_parts |= bit;
+    const bool ok = a.status == UFX_OK;
     const bool peer_lives = lives(1 - side);
-    if (a.status == UFX_OK && plan.kind == plan_kind::PUT) {
-        for (unsigned i = 0; i < plan.parts; ++i) {
-            if (watch.applied[i] == 0 && peer_lives) {
-                fail(name + ": OK though it has not landed");
-            }
-        }
+    if (ok && plan.kind == plan_kind::PUT && peer_lives &&
+        std::count(watch.applied, watch.applied + plan.parts, 0) != 0) {
+        fail(name + ": OK though it has not landed");
     }
-    if (a.status == UFX_OK && plan.kind == plan_kind::GET && !watch.data) {
+    if (ok && plan.kind == plan_kind::GET && !watch.data) {
         fail(name + ": OK though its data did not come back");
     }
-    if (a.status == UFX_OK && plan.kind == plan_kind::AM && peer_lives &&
-        !ep_of(1 - side)->rx().window().covers(watch.first + a.part)) {
+    if (ok && plan.kind == plan_kind::AM && peer_lives &&
+        !ep_of(1 - side, plan.ep)->rx().window().covers(watch.first + a.part)) {
         fail(name + ": OK though the peer's window does not cover it");
     }
     if (!locally_quiet(side, op, static_cast<unsigned>(a.part))) {
         fail(name + ": ends while the local device may still use its buffer");
     }
-    const bool ep_ends = ep_of(side)->state() != core::ep::life::ALIVE;
-    bool excused = watch.wanted_end || ep_ends || watch.open || (plan.polled && watch.blind);
-    for (unsigned other = 0; other < ops_.size(); ++other) { // a notify whose PUT failed
-        excused = excused || (plan.group != 0 && plan_->ops[other].group == plan.group &&
-                              ops_[other].state.status() != UFX_OK);
-    }
-    if (a.status != UFX_OK && !excused) {
+    if (!ok && !excused(side, op)) {
         fail(name + ": ends with an error that nothing justifies");
     }
     if (watch.state.fragment_final(a.status, a.why, a.remote_final)) {
         watch.memory_final =
             watch.state.remote_final() && watch.state.status() != UFX_ERR_UNREACHABLE;
+        kept(side, plan.ep).gate.leave(watch.generation);
     }
 }
 
-void world::handle(unsigned side, const inbox_entry &m, bool ended)
+// May this op end with an error?
+bool world::excused(unsigned side, unsigned op) const
+{
+    const op_watch &watch = ops_[op];
+    const op_plan &plan = plan_->ops[op];
+    if (watch.wanted_end || watch.open || (plan.polled && watch.blind) ||
+        ep_of(side, plan.ep)->state() != core::ep::life::ALIVE) {
+        return true;
+    }
+    for (unsigned other = 0; other < ops_.size(); ++other) { // a notify whose PUT failed
+        if (plan.group != 0 && plan_->ops[other].group == plan.group &&
+            ops_[other].state.status() != UFX_OK) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A flush that is over leaves no op behind that was submitted before it: here, all of its ep's.
+void world::check_flush(unsigned side)
+{
+    for (unsigned op = 0; op < ops_.size(); ++op) {
+        const op_plan &plan = plan_->ops[op];
+        const ep_side &e = kept(side, plan.ep);
+        if (plan.side == side && e.flush && e.gate.passed(*e.flush) &&
+            !ops_[op].state.is_complete()) {
+            fail("a flush is over before op " + std::to_string(op));
+        }
+    }
+}
+
+void world::handle(unsigned side, const core::ep &e, const inbox_entry &m)
 {
     op_watch &watch = ops_[m.op];
     const std::string name = "op " + std::to_string(m.op);
-    if (m.number < sides_[side].handled_next) {
+    if (m.first < kept(side, e.id()).handled_next) {
         fail(name + ": handled twice or out of order");
     }
-    if (ended || core::mutated(core::mutant::BYTE_COUNT_REASSEMBLY)) {
+    for (core::am_number n = m.first; n < m.first + m.count; ++n) {
+        if (!e.rx().window().covers(n)) {
+            fail(name + ": handled though a fragment of it never arrived");
+        }
+    }
+    if (m.skip) {
         return;
     }
     if (++watch.handled > 1) {
@@ -145,22 +177,54 @@ bool world::all_done() const
     });
 }
 
-std::string world::unfinished() const
+std::string world::unfinished_op(unsigned op) const
 {
-    for (unsigned op = 0; op < ops_.size(); ++op) {
-        const op_plan &plan = plan_->ops[op];
-        if (sides_[plan.side].killed) {
-            continue;
-        }
-        if (!ops_[op].state.is_complete()) {
-            return "op " + std::to_string(op) + " never ends";
-        }
-        if (plan.kind == plan_kind::AM && ops_[op].state.status() == UFX_OK &&
-            ops_[op].handled == 0 && lives(1 - plan.side)) {
-            return "op " + std::to_string(op) + ": OK and never handled";
+    const op_plan &plan = plan_->ops[op];
+    if (sides_[plan.side].killed) {
+        return "";
+    }
+    if (!ops_[op].state.is_complete()) {
+        return "op " + std::to_string(op) + " never ends";
+    }
+    if (plan.kind == plan_kind::AM && ops_[op].state.status() == UFX_OK && ops_[op].handled == 0 &&
+        lives(1 - plan.side)) {
+        return "op " + std::to_string(op) + ": OK and never handled";
+    }
+    return "";
+}
+
+std::string world::unfinished_ep(unsigned side, core::ep_id id) const
+{
+    const ep_side &e = kept(side, id);
+    if (e.closing && !e.closed) {
+        return "a close never ends";
+    }
+    if (e.flush && !e.gate.passed(*e.flush)) {
+        return "a flush never ends";
+    }
+    if (!lives(side) || !lives(1 - side) || sides_[side].disowned) {
+        return ""; // its ops have ended; it may still believe in a peer that forgot it
+    }
+    if (e.closing || kept(1 - side, id).closing) {
+        return ep_of(side, id)->state() != core::ep::life::DEAD ? "the ep never dies" : "";
+    }
+    for (std::uint8_t rail = 0; rail < plan_->rails; ++rail) {
+        const core::lane_slot *a = ep_of(side, id)->lane(rail);
+        const core::lane_slot *b = ep_of(1 - side, id)->lane(rail);
+        if (!a->is_live() || a->epoch() != b->epoch()) {
+            return "a lane of rail " + std::to_string(rail) + " is never rebuilt";
         }
     }
-    for (unsigned side = 0; side < 2; ++side) {
+    return "";
+}
+
+std::string world::unfinished() const
+{
+    std::string what;
+    for (unsigned op = 0; op < ops_.size() && what.empty(); ++op) {
+        what = unfinished_op(op);
+    }
+    for (unsigned side = 0; side < 2 && what.empty(); ++side) {
         const side_state &s = sides_[side];
         if (s.killed) {
             continue;
@@ -168,30 +232,17 @@ std::string world::unfinished() const
         if (!s.peer.book().empty()) {
             return "a seal record is never released";
         }
-        if (s.closing && !s.ep_closed) {
-            return "a close never ends";
-        }
-        if (s.disowned || !lives(1 - side)) {
-            continue; // its ops have ended; it may still believe in a peer that forgot it
-        }
-        if (sides_[1 - side].closing || s.closing) {
-            if (ep_of(side)->state() != core::ep::life::DEAD) {
-                return "the ep never dies";
-            }
-            continue;
-        }
         for (std::uint8_t rail = 0; rail < plan_->rails; ++rail) {
-            if (s.peer.find_rail(rail)->state() != core::rail_state::UP) {
+            if (!s.disowned && lives(1 - side) &&
+                s.peer.find_rail(rail)->state() != core::rail_state::UP) {
                 return "rail " + std::to_string(rail) + " never comes UP again";
             }
-            const core::lane_slot *a = ep_of(side)->lane(rail);
-            const core::lane_slot *b = ep_of(1 - side)->lane(rail);
-            if (!a->is_live() || a->epoch() != b->epoch()) {
-                return "a lane of rail " + std::to_string(rail) + " is never rebuilt";
-            }
+        }
+        for (core::ep_id id = 1; id <= plan_->eps && what.empty(); ++id) {
+            what = unfinished_ep(side, id);
         }
     }
-    return "";
+    return what;
 }
 
 namespace {
@@ -212,7 +263,7 @@ public:
     void message(const core::seal_msg &m)
     {
         (*this)(m.seal_id);
-        (*this)(m.lane.epoch);
+        (*this)(m.lane.src_ep | m.lane.epoch << 8);
         (*this)(static_cast<std::uint64_t>(m.why));
         (*this)(m.own_error);
         (*this)(static_cast<std::uint64_t>(m.landed.grade));
@@ -232,7 +283,7 @@ void fold_packet(hasher &h, const packet &p)
 
 void fold_link(hasher &h, const link &l)
 {
-    h(l.rail | l.probe << 8 | l.epoch << 16);
+    h(l.ref.rail | l.ref.ep << 8 | std::uint64_t{l.ref.epoch} << 16);
     for (unsigned s = 0; s < 2; ++s) {
         h(static_cast<unsigned>(l.ends[s]) | l.quiescing[s] << 4 | l.nop[s] << 5 | l.blind[s] << 6 |
           l.by_error[s] << 7 | l.wedged[s] << 8 | l.connecting[s] << 9);
@@ -264,15 +315,18 @@ std::pair<std::uint64_t, std::uint64_t> world::hash() const
             h(static_cast<unsigned>(t.first.kind) | t.first.rail << 8 | t.first.ep << 16 |
               t.first.id << 24);
         }
-        for (const inbox_entry &m : s.inbox) {
-            h(m.number | m.skip << 16);
+        for (const ep_side &e : s.eps) {
+            for (const inbox_entry &m : e.inbox) {
+                h(m.first | m.held << 16 | m.skip << 24);
+            }
+            h(e.handled_next | e.lane_errors[0] << 16 | e.lane_errors[1] << 20);
+            h(e.error | e.closed << 1 | e.closing << 2 | e.flush.has_value() << 3);
         }
-        h(s.handled_next | s.ended_message << 16);
         for (unsigned r = 0; r < 2; ++r) {
             h(s.dead_device[r] | s.probe_wanted[r] << 1 | s.idle_wanted[r] << 10 |
-              s.blamed[r] << 12 | s.lane_errors[r] << 13 | s.drained[r] << 20);
+              s.blamed[r] << 12 | s.drained[r] << 20);
         }
-        h(s.ep_error | s.ep_closed << 1 | s.closing << 2 | s.killed << 3 | s.disowned << 4);
+        h(s.killed | s.disowned << 1);
     }
     for (const link &l : links_) {
         fold_link(h, l);
@@ -296,7 +350,7 @@ core::epoch_t world::highest_epoch() const
 {
     core::epoch_t highest = 0;
     for (const link &l : links_) {
-        highest = std::max(highest, l.epoch);
+        highest = std::max(highest, l.ref.epoch);
     }
     return highest;
 }

@@ -18,6 +18,9 @@ bool world::try_apply(const event &e)
 
 void world::apply(const event &e)
 {
+    if (is_fault(e.kind) && !settling_) {
+        --(e.kind == step::LOSE || e.kind == step::DOUBLE ? messages_left_ : faults_left_);
+    }
     run_handlers(e.side);
     switch (e.kind) {
     case step::DELIVER:
@@ -40,15 +43,16 @@ void world::apply(const event &e)
     case step::RNR_EXC:
     case step::WEDGE:
     case step::BROKEN:
+    case step::POST:
         do_lane(e);
         break;
-    case step::POST:
     case step::PEER_DEAD:
     case step::FORGET:
     case step::DISOWN:
     case step::CANCEL:
     case step::DEADLINE:
     case step::CLOSE:
+    case step::FLUSH:
     case step::DIE:
         do_user(e);
         break;
@@ -61,6 +65,7 @@ void world::apply(const event &e)
         run_handlers(e.side);
     }
     drop_dead_links();
+    check_flush(e.side);
 }
 
 // Healthy steps first, then what a dead lane entails, then the timer that is due first.
@@ -76,13 +81,10 @@ std::optional<event> world::fair_step() const
         if (e.kind == step::RETRY_EXC || e.kind == step::RESET) {
             consequence = consequence ? consequence : std::optional(e);
         } else if (e.kind == step::TIMER) {
-            for (const auto &t : sides_[e.side].timers) {
-                const bool same = static_cast<std::uint32_t>(t.first.kind) == e.a &&
-                                  t.first.rail == e.rail && t.first.id == e.epoch;
-                if (same && t.second < first) {
-                    first = t.second;
-                    timer = e;
-                }
+            const core::time_ns at = armed(e)->second;
+            if (at < first) {
+                first = at;
+                timer = e;
             }
         } else {
             return e;
@@ -105,12 +107,7 @@ std::string world::settle()
             break;
         }
         if (next->kind == step::TIMER) {
-            for (const auto &t : sides_[next->side].timers) {
-                if (static_cast<std::uint32_t>(t.first.kind) == next->a &&
-                    t.first.rail == next->rail && t.first.id == next->epoch) {
-                    now_ = std::max(now_, t.second);
-                }
-            }
+            now_ = std::max(now_, armed(*next)->second);
         }
         apply(*next);
     }

@@ -6,6 +6,7 @@
 #include "ucp/core/mutant.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ufx::explore {
 
@@ -13,14 +14,16 @@ world::world(const scenario &plan, coverage *seen) : plan_(&plan), seen_(seen)
 {
     core::config cfg;
     cfg.hold_bytes = plan.hold_bytes;
-    sides_.emplace_back(cfg, true);
-    sides_.emplace_back(cfg, false);
+    sides_.emplace_back(cfg, true, plan.eps);
+    sides_.emplace_back(cfg, false, plan.eps);
     for (unsigned side = 0; side < 2; ++side) {
         core::peer &peer = sides_[side].peer;
         for (std::uint8_t rail = 0; rail < plan.rails; ++rail) {
             peer.add_rail(rail, now_, actions_);
         }
-        peer.open_ep(1, 1, 1, core::error_mode::FAILOVER, now_, actions_);
+        for (core::ep_id id = 1; id <= plan.eps; ++id) {
+            peer.open_ep(id, id, id, core::error_mode::FAILOVER, now_, actions_);
+        }
         run(side);
     }
     ops_.resize(plan.ops.size());
@@ -37,8 +40,9 @@ world::world(const scenario &plan, coverage *seen) : plan_(&plan), seen_(seen)
 void world::submit(std::uint8_t op)
 {
     const op_plan &plan = plan_->ops[op];
-    side_state &s = sides_[plan.side];
-    core::ep &e = *ep_of(plan.side);
+    ep_side &s = kept(plan.side, plan.ep);
+    core::ep &e = *ep_of(plan.side, plan.ep);
+    ops_[op].generation = s.gate.enter();
     if (plan.group != 0 && !s.group_open) {
         s.group = e.open_group();
         s.group_open = true;
@@ -61,7 +65,7 @@ void world::connect_all()
         const message m = net_.front();
         const subject about = subject_of(m.msg);
         apply({step::DELIVER, m.to, static_cast<std::uint8_t>(about.rail), about.epoch,
-               static_cast<std::uint32_t>(m.msg.index())});
+               static_cast<std::uint32_t>(m.msg.index()), static_cast<std::uint8_t>(about.ep)});
     }
 }
 
@@ -70,8 +74,8 @@ void world::cover_message(unsigned side, const core::control_msg &msg)
     std::visit(
         [&](const auto &m) {
             if constexpr (requires { m.lane; }) {
-                if (m.lane.src_ep != 0 && ep_of(side) != nullptr) {
-                    seen_->lane(ep_of(side)->lane(m.lane.rail), name_of(msg));
+                if (const core::ep *e = ep_of(side, m.lane.src_ep)) {
+                    seen_->lane(e->lane(m.lane.rail), name_of(msg));
                 }
             }
         },
@@ -85,7 +89,7 @@ void world::do_message(const event &e)
 {
     const auto at = std::find_if(net_.begin(), net_.end(), [&](const message &m) {
         const subject about = subject_of(m.msg);
-        return m.to == e.side && m.msg.index() == e.a && about.rail == e.rail &&
+        return m.to == e.side && m.msg.index() == e.a && about.ep == e.ep && about.rail == e.rail &&
                about.epoch == e.epoch;
     });
     if (at == net_.end()) {
@@ -95,32 +99,33 @@ void world::do_message(const event &e)
     if (e.kind != step::DOUBLE) {
         net_.erase(at);
     }
-    if (e.kind != step::DELIVER) {
-        --messages_left_;
-    }
     if (e.kind != step::LOSE && !sides_[e.side].killed) {
         cover_message(e.side, msg);
         sides_[e.side].peer.control(msg, now_, actions_);
     }
 }
 
+// The timer that a TIMER step names, with its deadline.
+const world::armed_timer *world::armed(const event &e) const
+{
+    const core::timer_id timer{static_cast<core::timer_kind>(e.a), e.rail, e.ep, e.epoch};
+    const auto &all = sides_[e.side].timers;
+    const auto at = std::find_if(all.begin(), all.end(),
+                                 [&](const armed_timer &t) { return t.first == timer; });
+    return at != all.end() ? &*at : nullptr;
+}
+
 void world::do_timer(const event &e)
 {
     side_state &s = sides_[e.side];
-    const auto kind = static_cast<core::timer_kind>(e.a);
-    const auto at = std::find_if(s.timers.begin(), s.timers.end(), [&](const auto &t) {
-        return t.first.kind == kind && t.first.rail == e.rail && t.first.id == e.epoch;
-    });
-    if (at == s.timers.end()) {
-        return;
-    }
-    const core::timer_id timer = at->first;
-    s.timers.erase(at);
     using core::timer_kind;
+    const core::timer_id timer = armed(e)->first;
+    const timer_kind kind = timer.kind;
+    s.timers.erase(s.timers.begin() + (armed(e) - s.timers.data()));
     const core::rail *rail = s.peer.find_rail(timer.rail);
     if (kind == timer_kind::LANE_SHAKE || kind == timer_kind::LANE_RETRY) {
-        const bool of_ep = timer.ep != 0 && ep_of(e.side) != nullptr;
-        seen_->lane(of_ep ? ep_of(e.side)->lane(timer.rail) : nullptr, "timer");
+        const core::ep *owner = ep_of(e.side, timer.ep);
+        seen_->lane(owner != nullptr ? owner->lane(timer.rail) : nullptr, "timer");
     } else if (kind == timer_kind::RAIL_GRACE || kind == timer_kind::RAIL_HOLDOFF) {
         seen_->rail(rail, kind == timer_kind::RAIL_GRACE ? "grace" : "hold-off");
     }
@@ -132,28 +137,19 @@ void world::do_timer(const event &e)
         rail->probe_own_ok() && !asks) {
         fail("a probe of a healthy rail never ends");
     }
+    const bool only_retry =
+        rail != nullptr && rail->signs() == static_cast<std::uint8_t>(core::sign::RETRY);
     s.peer.timer(timer, now_, actions_);
-}
-
-void world::arrive(unsigned side, link &l)
-{
-    pipe &in = l.from[1 - side];
-    const packet p = in.wire.front();
-    in.wire.erase(in.wire.begin());
-    ++in.applied;
-    if (p.kind == plan_kind::PUT) {
-        wrote(p.op, p.part);
-    } else if (p.kind == plan_kind::AM && plan_->wire == wire_kind::RC) {
-        in.receive_cq.push_back(p);
-    } else if (p.kind == plan_kind::AM) {
-        enter(side, l, p);
+    // How long a grace is depends on clocks, which are abstract here; RETRY_EXC alone outlasts any.
+    if (kind == timer_kind::RAIL_GRACE && !only_retry && !rail->carries_lanes()) {
+        blame(e.rail);
     }
 }
 
 void world::lane_error(unsigned side, link &l, core::cause why)
 {
-    seen_->lane(ep_of(side)->lane(l.rail), "failed");
-    sides_[side].peer.lane_failed(ref_of(l), why, now_, actions_);
+    seen_->lane(ep_of(side, l.ref.ep)->lane(l.ref.rail), "failed");
+    sides_[side].peer.lane_failed(l.ref, why, now_, actions_);
 }
 
 void world::blame(std::uint8_t rail)
@@ -162,11 +158,25 @@ void world::blame(std::uint8_t rail)
     sides_[1].blamed[rail] = true;
 }
 
+void world::progress(unsigned side, std::uint8_t rail)
+{
+    seen_->rail(sides_[side].peer.find_rail(rail), "progress");
+    sides_[side].peer.rail_progress(rail, now_, actions_);
+}
+
+void world::complete_oldest(unsigned side, link &l)
+{
+    pipe &mine = l.from[side];
+    const record r = mine.posted.front();
+    mine.posted.erase(mine.posted.begin());
+    complete(side, l, r);
+    progress(side, static_cast<std::uint8_t>(l.ref.rail));
+}
+
 void world::do_lane(const event &e)
 {
-    link *l = find_link(e.rail, e.epoch, e.a == 1);
+    link *l = find_link({e.ep, e.rail, e.epoch});
     const unsigned side = e.side;
-    side_state &s = sides_[side];
     if (l == nullptr) {
         return;
     }
@@ -178,71 +188,67 @@ void world::do_lane(const event &e)
             connected(side, *l);
         }
         break;
-    case step::BROKEN:
-        --faults_left_;
-        lane_error(side, *l, core::cause::CONNECTION_RESET);
-        break;
     case step::QUIET:
         l->quiescing[side] = false;
         l->nop[side] = false;
         l->ends[side] = l->wedged[side] ? end_state::WEDGED : end_state::QUIET;
-        s.peer.lane_quiet(ref_of(*l), l->by_error[side], now_, actions_);
+        sides_[side].peer.lane_quiet(l->ref, l->by_error[side], now_, actions_);
+        break;
+    case step::POST:
+        post(side, *l, static_cast<std::uint8_t>(e.a));
         break;
     case step::ARRIVE:
         arrive(side, *l);
         break;
-    case step::POLL: {
-        pipe &in = l->from[1 - side];
-        std::vector<packet> arrived;
-        arrived.swap(in.receive_cq);
-        for (const packet &p : arrived) {
+    case step::POLL:
+        for (const packet &p : std::exchange(l->from[1 - side].receive_cq, {})) {
             enter(side, *l, p);
         }
         break;
-    }
-    case step::ACK: {
-        pipe &mine = l->from[side];
-        const record r = mine.posted.front();
-        mine.posted.erase(mine.posted.begin());
-        complete(side, *l, r);
-        seen_->rail(s.peer.find_rail(l->rail), "progress");
-        s.peer.rail_progress(l->rail, now_, actions_);
+    case step::ACK:
+        complete_oldest(side, *l);
         break;
-    }
     case step::NOP:
         l->nop[side] = false;
-        seen_->rail(s.peer.find_rail(l->rail), "progress");
-        s.peer.rail_progress(l->rail, now_, actions_);
+        progress(side, e.rail);
         break;
-    case step::RETRY_EXC:
-        l->ends[side] = end_state::ERROR;
-        lane_error(side, *l,
-                   plan_->wire == wire_kind::RC ? core::cause::RETRY_EXC
-                                                : core::cause::NET_TIMEOUT);
-        break;
-    case step::RESET:
-        l->ends[side] = end_state::ERROR;
-        lane_error(side, *l, core::cause::CONNECTION_RESET);
-        break;
-    case step::WEDGE:
-        --faults_left_;
-        l->wedged[side] = true;
-        break;
-    case step::QP_ERROR:
-    case step::RNR_EXC: {
-        --faults_left_;
-        const bool rnr = e.kind == step::RNR_EXC;
-        const bool tcp = plan_->wire == wire_kind::TCP;
-        l->ends[side] = end_state::ERROR;
-        l->by_error[side] = !tcp;
-        if (!rnr && !tcp && s.lane_errors[l->rail]++ > 0) {
-            blame(l->rail);
-        }
-        const core::cause own = tcp ? core::cause::CONNECTION_RESET : core::cause::OWN_QP_ERROR;
-        lane_error(side, *l, rnr ? core::cause::RNR_EXC : own);
+    default:
+        do_lane_fault(e, *l);
         break;
     }
-    default:
+}
+
+// What a fault entails, and faults.
+void world::do_lane_fault(const event &e, link &l)
+{
+    const bool tcp = plan_->wire == wire_kind::TCP;
+    if (e.kind == step::WEDGE) {
+        l.wedged[e.side] = true;
+        return;
+    }
+    if (e.kind != step::BROKEN) {
+        l.ends[e.side] = end_state::ERROR;
+    }
+    switch (e.kind) {
+    case step::RETRY_EXC:
+        lane_error(e.side, l, tcp ? core::cause::NET_TIMEOUT : core::cause::RETRY_EXC);
+        break;
+    case step::RNR_EXC:
+        l.by_error[e.side] = true;
+        lane_error(e.side, l, core::cause::RNR_EXC);
+        break;
+    case step::QP_ERROR:
+        if (!tcp) {
+            l.by_error[e.side] = true;
+            if (kept(e.side, e.ep).lane_errors[e.rail]++ > 0) {
+                blame(e.rail);
+            }
+            lane_error(e.side, l, core::cause::OWN_QP_ERROR);
+            break;
+        }
+        [[fallthrough]];
+    default: // RESET, BROKEN
+        lane_error(e.side, l, core::cause::CONNECTION_RESET);
         break;
     }
 }
@@ -254,9 +260,8 @@ void world::do_rail(const event &e)
     switch (e.kind) {
     case step::PROBE: {
         const core::epoch_t epoch = s.probe_wanted[e.rail];
-        const link *l = find_link(e.rail, epoch, true);
-        const bool ok = !cut_[e.rail][0] && !cut_[e.rail][1] && l != nullptr &&
-                        l->ends[1 - e.side] == end_state::OPEN;
+        const link *l = find_link({0, e.rail, epoch});
+        const bool ok = !is_cut(e.rail) && l != nullptr && l->ends[1 - e.side] == end_state::OPEN;
         s.probe_wanted[e.rail] = 0;
         seen_->rail(rail, "probe");
         s.peer.probe_done(e.rail, epoch, ok, now_, actions_);
@@ -274,37 +279,34 @@ void world::do_rail(const event &e)
     case step::HEAL:
         cut_[e.rail][0] = cut_[e.rail][1] = false;
         break;
-    case step::CUT:
-        --faults_left_;
+    default:
         blame(e.rail);
+        do_rail_fault(e);
+        break;
+    }
+}
+
+void world::do_rail_fault(const event &e)
+{
+    side_state &s = sides_[e.side];
+    const core::rail *rail = s.peer.find_rail(e.rail);
+    switch (e.kind) {
+    case step::CUT:
         cut_[e.rail][0] = e.a != 2;
         cut_[e.rail][1] = e.a != 1;
         break;
     case step::FATAL:
-        --faults_left_;
-        blame(e.rail);
-        s.dead_device[e.rail] = true;
-        for (link &l : links_) {
-            if (l.rail == e.rail && l.ends[e.side] != end_state::GONE) {
-                l.blind[e.side] = true;
-                l.ends[e.side] =
-                    l.ends[e.side] == end_state::QUIET ? end_state::QUIET : end_state::ERROR;
-            }
-        }
+        kill_device(e.side, e.rail);
         seen_->rail(rail, "hard");
         s.peer.rail_hard(e.rail, core::cause::DEVICE_FATAL, now_, actions_);
         break;
     case step::STALL:
-        --faults_left_;
-        blame(e.rail);
         seen_->rail(rail, "soft");
         s.peer.rail_soft(e.rail, core::sign::STALL, core::cause::STALL, now_, actions_);
         break;
     case step::DRAIN:
     case step::RESUME: {
         const bool drain = e.kind == step::DRAIN;
-        faults_left_ = static_cast<std::uint8_t>(faults_left_ - (settling_ ? 0 : 1));
-        blame(e.rail);
         s.drained[e.rail] = drain;
         seen_->rail(rail, "admin");
         s.peer.admin(e.rail, drain ? core::admin_action::DRAIN : core::admin_action::RESUME, now_,
@@ -316,18 +318,31 @@ void world::do_rail(const event &e)
     }
 }
 
+void world::kill_device(unsigned side, std::uint8_t rail)
+{
+    sides_[side].dead_device[rail] = true;
+    for (link &l : links_) {
+        if (l.ref.rail == rail && l.ends[side] != end_state::GONE) {
+            l.blind[side] = true;
+            if (l.ends[side] != end_state::QUIET) {
+                l.ends[side] = end_state::ERROR;
+            }
+        }
+    }
+}
+
 // The user's op is terminal: what is not posted ends now, what is posted goes on.
 void world::end_op(std::uint8_t op, ufx_status_t status)
 {
     const op_plan &plan = plan_->ops[op];
     op_watch &watch = ops_[op];
-    core::ep &e = *ep_of(plan.side);
+    core::ep &e = *ep_of(plan.side, plan.ep);
     watch.wanted_end = true;
     watch.state.claim(status);
     if (plan.kind != plan_kind::AM && watch.unposted) {
         watch.unposted = false;
         if (plan.group != 0) {
-            e.put_final(sides_[plan.side].group, 0, 0, status, actions_);
+            e.put_final(kept(plan.side, plan.ep).group, 0, 0, status, actions_);
         }
         core::act::fragment_done done;
         done.handle = op;
@@ -344,7 +359,7 @@ void world::end_op(std::uint8_t op, ufx_status_t status)
         const bool on =
             std::any_of(posted.begin(), posted.end(), [&](const record &r) { return r.op == op; });
         if (on && l.ends[plan.side] == end_state::OPEN) {
-            sides_[plan.side].peer.lane_failed(ref_of(l), core::cause::OP_DEADLINE, now_, actions_);
+            sides_[plan.side].peer.lane_failed(l.ref, core::cause::OP_DEADLINE, now_, actions_);
         }
     }
 }
@@ -353,15 +368,7 @@ void world::do_user(const event &e)
 {
     side_state &s = sides_[e.side];
     switch (e.kind) {
-    case step::POST:
-        if (link *l = find_link(e.rail, e.epoch, false)) {
-            post(e.side, *l, static_cast<std::uint8_t>(e.a));
-        }
-        break;
     case step::DISOWN:
-        --faults_left_;
-        s.peer.peer_dead(now_, actions_);
-        break;
     case step::PEER_DEAD:
         s.peer.peer_dead(now_, actions_);
         break;
@@ -369,29 +376,35 @@ void world::do_user(const event &e)
         forget_peer(e.side);
         break;
     case step::CANCEL:
+        end_op(static_cast<std::uint8_t>(e.a), UFX_ERR_CANCELED);
+        break;
     case step::DEADLINE:
-        --faults_left_;
-        end_op(static_cast<std::uint8_t>(e.a),
-               e.kind == step::CANCEL ? UFX_ERR_CANCELED : UFX_ERR_TIMEOUT);
+        end_op(static_cast<std::uint8_t>(e.a), UFX_ERR_TIMEOUT);
         break;
     case step::CLOSE:
-        --faults_left_;
-        s.closing = true;
-        s.peer.close_ep(1, now_, actions_);
+        kept(e.side, e.ep).closing = true;
+        s.peer.close_ep(e.ep, now_, actions_);
+        break;
+    case step::FLUSH:
+        kept(e.side, e.ep).flush = kept(e.side, e.ep).gate.close();
         break;
     case step::DIE:
-        --faults_left_;
-        s.killed = true;
-        s.timers.clear();
-        for (link &l : links_) {
-            l.ends[e.side] = l.ends[e.side] == end_state::NONE ? end_state::NONE : end_state::GONE;
-            l.quiescing[e.side] = false;
-        }
-        std::erase_if(net_, [&](const message &m) { return m.to == e.side; });
+        kill_process(e.side);
         break;
     default:
         break;
     }
+}
+
+void world::kill_process(unsigned side)
+{
+    sides_[side].killed = true;
+    sides_[side].timers.clear();
+    for (link &l : links_) {
+        l.ends[side] = l.ends[side] == end_state::NONE ? end_state::NONE : end_state::GONE;
+        l.quiescing[side] = false;
+    }
+    std::erase_if(net_, [&](const message &m) { return m.to == side; });
 }
 
 // A new incarnation's worth of state: the peer, should it live, is a stranger.
@@ -402,7 +415,9 @@ void world::forget_peer(unsigned side)
     cfg.hold_bytes = plan_->hold_bytes;
     s.peer = core::peer(cfg, side == 0);
     s.timers.clear();
-    s.inbox.clear();
+    for (ep_side &e : s.eps) {
+        e.inbox.clear();
+    }
     s.disowned = true;
     for (std::uint8_t rail = 0; rail < plan_->rails; ++rail) {
         s.peer.add_rail(rail, now_, actions_);

@@ -41,4 +41,12 @@ am_rx::verdict am_rx::arrived(rail_id rail, epoch_t epoch, am_number n, std::uin
     return verdict::KEEP;
 }
 
+bool am_rx::arrived_below(am_number end) const
+{
+    if (mutated(mutant::BYTE_COUNT_REASSEMBLY) && unacked_ >= end) {
+        return true; // so much has arrived, if duplicates count
+    }
+    return window_.next() >= end || mutated(mutant::HANDLED_ON_ARRIVAL);
+}
+
 } // namespace ufx::ucp::core

@@ -30,6 +30,9 @@ public:
     void handled(std::uint32_t bytes) { held_ -= bytes; }
 
     const core::window &window() const { return window_; }
+    // Every fragment below `end` is here: a message that ends there may be handled when its turn
+    // comes.
+    bool arrived_below(am_number end) const;
     std::uint64_t held_bytes() const { return held_; }
     const std::vector<lane_taken> &taken() const { return taken_; }
     // Fragments that arrived since the last ack was sent; >= 256 asks for a lone ack.

@@ -3,6 +3,8 @@
 #ifndef UFX_UCP_CORE_FLUSH_GATE_H
 #define UFX_UCP_CORE_FLUSH_GATE_H
 
+#include "ucp/core/mutant.h"
+
 #include <cstdint>
 #include <deque>
 
@@ -33,7 +35,10 @@ public:
         trim();
         return g;
     }
-    bool passed(generation g) const { return g < first_; }
+    bool passed(generation g) const
+    {
+        return g < first_ || (mutated(mutant::FLUSH_PASSES_EARLY) && g == first_);
+    }
 
 private:
     void trim()

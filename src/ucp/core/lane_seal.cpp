@@ -217,7 +217,8 @@ void lane_slot::stop(lane_env &env, cause why)
         begin_seal(env, why);
     } else if (state_ == lane_state::SHAKING) {
         kill_and_tell(env, why);
-    } else if (env.peer_dead && state_ == lane_state::SEAL_SENT) {
+    } else if (env.peer_dead && state_ == lane_state::SEAL_SENT &&
+               !mutated(mutant::DEAD_PEER_AWAITED)) {
         judge(env); // the peer's SEAL will never come
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Switches of the wrong versions of the core that tests must kill; all constant false in a real
-// build.
+// Switches of the wrong versions of ucp that tests must kill; all constant false in a real build.
 #ifndef UFX_UCP_CORE_MUTANT_H
 #define UFX_UCP_CORE_MUTANT_H
 
@@ -8,8 +7,8 @@
 
 namespace ufx::ucp::core {
 
-// test/mutants/mutants.tsv says what each one breaks. The explorer's own lane models share the
-// list: a few mutants are wrong executors (marked E).
+// test/mutants/mutants.tsv says what each one breaks. Two are wrong executors in the explorer's own
+// lane models (marked E): what they break is kept by a transport, not by ucp.
 enum class mutant : std::uint8_t {
     NONE,
     SKIP_SEAL,
@@ -20,9 +19,9 @@ enum class mutant : std::uint8_t {
     REPLAY_FROM_ZERO,
     TOKEN_BEFORE_QUIET,
     DESTROY_BEFORE_RECEIVES,
-    BYTE_COUNT_REASSEMBLY, // E
-    CONTROL_IN_AM_ORDER,   // E
-    GENERATION_IGNORED,    // E
+    BYTE_COUNT_REASSEMBLY,
+    CONTROL_IN_AM_ORDER,
+    GENERATION_IGNORED, // E
     RNR_PENALTY,
     TCP_COUNT_ON_RECEIPT, // E
     OTHER_LANES_WINDOW,
@@ -38,11 +37,19 @@ enum class mutant : std::uint8_t {
     LANE_SEAL_DRAINS_RAIL,
     AM_DONE_AT_COMPLETION,
     UNKNOWN_EPOCH_IGNORED,
+    FLUSH_PASSES_EARLY,
+    DEAD_PEER_AWAITED,
+    HANDLED_ON_ARRIVAL,
+    EP_ERROR_BEFORE_QUIET,
+    RETRY_CONDEMNS_RAIL,
+    STALL_OF_BUSY_PEER,
+    STALL_WHEN_IDLE,
+    CONTROL_ONE_WAY,
     COUNT
 };
 
 #ifdef UFX_MUTANTS
-inline mutant active_mutant = mutant::NONE; // written once, before the explorer starts
+inline mutant active_mutant = mutant::NONE; // written once, before main
 inline bool mutated(mutant m)
 {
     return active_mutant == m;

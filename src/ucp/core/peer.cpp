@@ -248,6 +248,9 @@ void peer::fail_ep(ep &e, ufx_status_t status, cause why, refusal code, time_ns 
     e.end_status_ = status;
     e.end_why_ = why;
     e.end_code_ = code;
+    if (mutated(mutant::EP_ERROR_BEFORE_QUIET)) {
+        out.push_back(act::ep_error{e.id_, status, why, code});
+    }
     const cause seal_why = why == cause::PEER_DEAD ? why : cause::EP_CLOSE;
     for (const rail_id rail : rail_ids_) {
         on_lane(e, e.slot(rail), now, out,

@@ -139,6 +139,7 @@ private:
     void send_probe_ok(rail_entry &r, time_ns now, action_list &out);
     void send_admin(rail_entry &r, admin_action what, time_ns now, action_list &out);
     void update_gate(const ep &e, lane_slot &lane, action_list &out);
+    bool retry_open(rail_id rail) const;
     void signs_to_rail(rail_entry &r, const lane_env &found, time_ns now, action_list &out);
 
     void fail_ep(ep &e, ufx_status_t status, cause why, refusal code, time_ns now,

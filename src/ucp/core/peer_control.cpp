@@ -9,6 +9,10 @@ namespace ufx::ucp::core {
 
 void peer::control(const control_msg &msg, time_ns now, action_list &out)
 {
+    const auto has_hole = [](const ep &e) { return e.rx_.window().end() != e.rx_.window().next(); };
+    if (mutated(mutant::CONTROL_IN_AM_ORDER) && std::any_of(eps_.begin(), eps_.end(), has_hole)) {
+        return; // it comes again
+    }
     if (!dead_) {
         std::visit([&](const auto &m) { on_msg(m, now, out); }, msg);
     }

@@ -3,6 +3,8 @@
 #include "ucp/core/peer.h"
 #include "ucp/core/peer_events.h"
 
+#include <algorithm>
+
 namespace ufx::ucp::core {
 
 // May a probe lane be wired? (A DOWN rail has joined the peer's probe before this is asked.)
@@ -34,6 +36,15 @@ lane_env peer::probe_env(rail_entry &r, time_ns now, action_list &out)
     return env;
 }
 
+// A lane on that rail failed by RETRY_EXC, and the peer's SEAL has not explained it yet.
+bool peer::retry_open(rail_id rail) const
+{
+    return std::any_of(eps_.begin(), eps_.end(), [&](const ep &e) {
+        const lane_slot *l = e.lane(rail);
+        return l != nullptr && !l->is_free() && l->why() == cause::RETRY_EXC && !l->peer_seal();
+    });
+}
+
 void peer::signs_to_rail(rail_entry &r, const lane_env &found, time_ns now, action_list &out)
 {
     if (found.hard_sign == cause::NONE && found.soft_sign == cause::NONE &&
@@ -45,7 +56,7 @@ void peer::signs_to_rail(rail_entry &r, const lane_env &found, time_ns now, acti
             h.hard(env, found.hard_sign);
         } else if (found.soft_sign != cause::NONE) {
             h.soft(env, sign::RETRY, found.soft_sign);
-        } else if (found.retry_explained) {
+        } else if (!retry_open(h.id())) {
             h.clear(env, sign::RETRY, cause::PROGRESS);
         }
     });

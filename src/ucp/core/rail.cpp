@@ -124,7 +124,7 @@ void rail::grace_over(const rail_env &env)
         return;
     }
     // RETRY_EXC alone condemns nothing: the peer's SEAL decides, however long it takes.
-    if (env.other_up && signs_ != bit(sign::RETRY)) {
+    if (env.other_up && (signs_ != bit(sign::RETRY) || mutated(mutant::RETRY_CONDEMNS_RAIL))) {
         go(env, rail_state::DRAINING, cause::GRACE_OVER);
         return;
     }

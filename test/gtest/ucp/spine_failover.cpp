@@ -121,11 +121,17 @@ TEST_CASE("tcp: the control connection's own rail dies: seals arrive by another 
     traffic t(p);
     REQUIRE(t.run_until([&] { return t.completed() > 100; }));
     // Both ends of one rail, and with it whichever connection used its addresses.
-    for (const char *rail : {"rail0", "rail1"}) {
+    for (const unsigned index : {0U, 1U}) {
+        const char *rail = index == 0 ? "rail0" : "rail1";
         const std::uint64_t before = t.completed();
         p.set_link(p.a, rail, false);
         p.set_link(p.b, rail, false);
         REQUIRE(t.run_until([&] { return t.completed() > before + 100; }));
+        // Drained: each side has the other's SEAL.
+        REQUIRE(t.run_until([&] {
+            return state_of(p.a, index) == UFX_UCP_RAIL_DOWN &&
+                   state_of(p.b, index) == UFX_UCP_RAIL_DOWN;
+        }));
         p.set_link(p.a, rail, true);
         p.set_link(p.b, rail, true);
         REQUIRE(t.run_until([&] { return p.all_lanes_live(); }));

@@ -163,30 +163,8 @@ void peer::trace_send(const core::control_msg &msg, unsigned attempt)
     }
 }
 
-// Each copy of a SEAL that arrives asks for the own one again; two sides that both repeat theirs over
-// several ways would answer each other without end.
-bool peer::is_echo(const core::control_msg &msg, unsigned attempt)
-{
-    constexpr core::time_ns gap_ns = core::resend_first_ns / 2;
-    constexpr std::size_t kept = 256;
-    const auto *seal = std::get_if<core::seal_msg>(&msg);
-    if (seal == nullptr) {
-        return false;
-    }
-    if (seals_sent_.size() > kept) {
-        seals_sent_.clear();
-    }
-    core::time_ns &last = seals_sent_[seal->seal_id];
-    const bool echo = attempt > 0 && last != 0 && now() - last < gap_ns;
-    last = echo ? last : now();
-    return echo;
-}
-
 void peer::send(const core::control_msg &msg, unsigned attempt)
 {
-    if (twin_ == nullptr && is_echo(msg, attempt)) {
-        return;
-    }
     ufx_trace("to %016lx: %s, attempt %u", uuid(), core::name_of(msg), attempt);
     if (twin_ != nullptr) {
         twin_->on_control(msg);

@@ -148,7 +148,6 @@ private:
     core::landed_position token_of(const core::lane_ref &ref) const;
     void pair_or_accept(const core::act::incoming_ep &a, const core::lane_name &lane,
                         std::uint64_t connection, core::error_mode mode);
-    bool is_echo(const core::control_msg &msg, unsigned attempt);
     void trace_send(const core::control_msg &msg, unsigned attempt);
     // One overload for each action, in peer_actions.cpp.
     void act(const core::act::send &a);
@@ -197,7 +196,6 @@ private:
     core::timer_set timers_;
     ucs::timer wake_;
     std::map<question, std::unique_ptr<resent>> resents_;
-    std::map<std::uint64_t, core::time_ns> seals_sent_; // by seal id, the last ones
     std::uint16_t frames_sent_ = 0;                     // over lanes
     std::map<core::rail_id, control_receiver> frames_in_;
     std::map<unsigned, published> published_;           // by own port

@@ -311,6 +311,9 @@ std::pair<std::uint64_t, std::uint64_t> world::hash() const
       cut_[1][1] << 19);
     for (const side_state &s : sides_) {
         s.peer.fold(h);
+        for (const core::seal_book::record &r : s.peer.book().records()) {
+            h(now_ - r.sent_at < core::seal_book::echo_gap_ns);
+        }
         for (const auto &t : s.timers) {
             h(static_cast<unsigned>(t.first.kind) | t.first.rail << 8 | t.first.ep << 16 |
               t.first.id << 24);

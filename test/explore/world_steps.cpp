@@ -129,6 +129,9 @@ void world::do_timer(const event &e)
     } else if (kind == timer_kind::RAIL_GRACE || kind == timer_kind::RAIL_HOLDOFF) {
         seen_->rail(rail, kind == timer_kind::RAIL_GRACE ? "grace" : "hold-off");
     }
+    if (!settling_) {
+        now_ += core::seal_book::echo_gap_ns; // before it fired, time has passed
+    }
     // A side that has read back and whose peer is UP waits for PROBE_OK only: it must go on to ask.
     const bool asks = std::any_of(s.timers.begin(), s.timers.end(), [&](const auto &t) {
         return t.first.kind == timer_kind::PROBE_OK && t.first.rail == timer.rail;

@@ -57,6 +57,12 @@ void lane_slot::send_refused(lane_env &env, refusal code, epoch_t epoch, bool of
     send(env, lane_refused_msg{name(env, epoch), code, of_want, highest_, env.damped_ms});
 }
 
+// Sends the own SEAL of that epoch again. False: there is none.
+bool lane_slot::answer_again(lane_env &env, epoch_t epoch)
+{
+    return env.book.answer_again(env.own_ep, env.peer_ep, rail_, epoch, env.now, env.out);
+}
+
 void lane_slot::start(lane_env &env)
 {
     if (!is_free() || step_ == shake_step::WANTING || env.dying || env.barrier != refusal::NONE) {
@@ -143,7 +149,7 @@ void lane_slot::on_req(lane_env &env, const lane_req_msg &msg)
         return; // creating, live, or sealing: our own SEAL follows
     }
     if (epoch <= highest_) {
-        if (!env.book.answer_again(env.own_ep, env.peer_ep, rail_, epoch, env.out)) {
+        if (!answer_again(env, epoch)) {
             send_refused(env, refusal::STALE_EPOCH, epoch, false);
         }
         return;
@@ -184,7 +190,7 @@ void lane_slot::on_rep(lane_env &env, const lane_rep_msg &msg)
         return;
     }
     if (msg.lane.epoch != epoch_ || is_free()) {
-        if (!env.book.answer_again(env.own_ep, env.peer_ep, rail_, msg.lane.epoch, env.out)) {
+        if (!answer_again(env, msg.lane.epoch)) {
             send_refused(env, refusal::STALE_EPOCH, msg.lane.epoch, false);
         }
         return;
@@ -196,7 +202,7 @@ void lane_slot::on_rep(lane_env &env, const lane_rep_msg &msg)
     } else if (is_live() && !mutated(mutant::READY_ONCE)) {
         send(env, lane_ready_msg{name(env, epoch_)});
     } else {
-        env.book.answer_again(env.own_ep, env.peer_ep, rail_, epoch_, env.out);
+        answer_again(env, epoch_);
     }
 }
 

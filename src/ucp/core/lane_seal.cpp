@@ -259,7 +259,7 @@ void lane_slot::on_seal(lane_env &env, const seal_msg &msg)
         if (mutated(mutant::STALE_SEAL_DRAINS)) {
             weigh_peer_seal(env, msg);
         }
-        env.book.answer_again(env.own_ep, env.peer_ep, rail_, epoch, env.out);
+        answer_again(env, epoch);
         return;
     }
     peer_seal_ = msg;

@@ -130,7 +130,7 @@ void peer::seal_unknown(const seal_msg &msg, time_ns now, action_list &out)
 {
     const lane_name &theirs = msg.lane;
     if (mutated(mutant::UNKNOWN_EPOCH_IGNORED) ||
-        book_.answer_again(theirs.dst_ep, theirs.src_ep, theirs.rail, theirs.epoch, out)) {
+        book_.answer_again(theirs.dst_ep, theirs.src_ep, theirs.rail, theirs.epoch, now, out)) {
         return;
     }
     seal_msg seal;

@@ -24,14 +24,13 @@ void seal_book::open(seal_msg seal, bool awaits_peer, time_ns now, action_list &
     if (mutated(mutant::NO_SEAL_ACK)) {
         return;
     }
-    records_.push_back({seal, {}, awaits_peer, false});
+    records_.push_back({seal, {}, now, awaits_peer, false});
     out.push_back(act::arm_timer{timer_of(seal), now + records_.back().schedule.next()});
 }
 
-const seal_book::record *seal_book::find(ep_id own_ep, ep_id peer_ep, rail_id rail,
-                                         epoch_t epoch) const
+seal_book::record *seal_book::find(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch)
 {
-    for (const record &r : records_) {
+    for (record &r : records_) {
         const lane_name &lane = r.seal.lane;
         const bool same_ep = own_ep != 0 ? lane.src_ep == own_ep : lane.dst_ep == peer_ep;
         if (same_ep && lane.rail == rail && lane.epoch == epoch) {
@@ -41,20 +40,15 @@ const seal_book::record *seal_book::find(ep_id own_ep, ep_id peer_ep, rail_id ra
     return nullptr;
 }
 
-bool seal_book::answer_again(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch,
+bool seal_book::answer_again(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch, time_ns now,
                              action_list &out)
 {
-    const record *r = find(own_ep, peer_ep, rail, epoch);
-    if (r == nullptr) {
-        return false;
+    record *r = find(own_ep, peer_ep, rail, epoch);
+    if (r != nullptr && now - r->sent_at >= echo_gap_ns) {
+        r->sent_at = now;
+        out.push_back(act::send{r->seal, r->schedule.attempts()});
     }
-    out.push_back(act::send{r->seal, r->schedule.attempts()});
-    return true;
-}
-
-bool seal_book::holds(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch) const
-{
-    return find(own_ep, peer_ep, rail, epoch) != nullptr;
+    return r != nullptr;
 }
 
 bool seal_book::holds_any_of(ep_id own_ep) const
@@ -74,6 +68,7 @@ void seal_book::timer(std::uint64_t seal_id, time_ns now, action_list &out)
 {
     for (record &r : records_) {
         if (r.seal.seal_id == seal_id) {
+            r.sent_at = now;
             out.push_back(act::send{r.seal, r.schedule.attempts()});
             out.push_back(act::arm_timer{timer_of(r.seal), now + r.schedule.next()});
         }

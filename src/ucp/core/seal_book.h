@@ -15,14 +15,17 @@ namespace ufx::ucp::core {
 // may have acked and then, before it sent its own, declared this side dead and forgotten all.
 class seal_book {
 public:
+    // Each copy of a peer's SEAL asks for the own one again. Two sides that both repeat theirs over
+    // several ways would answer each other without end, so a record is not sent again so soon.
+    static constexpr time_ns echo_gap_ns = resend_first_ns / 2;
+
     // Files the SEAL under a new seal id, sends it, and arms its timer.
     void open(seal_msg seal, bool awaits_peer, time_ns now, action_list &out);
     // The peer's SEAL for that lane has come.
     void peer_sealed(ep_id own_ep, rail_id rail, epoch_t epoch, action_list &out);
-    // Sends the record of that lane again, if there is one that is not acked. True if there was.
-    bool answer_again(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch, action_list &out);
-    // Of (own ep, rail, epoch): one is kept and not acked.
-    bool holds(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch) const;
+    // Sends the record of that lane again, if there is one, but for echoes. True if there is.
+    bool answer_again(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch, time_ns now,
+                      action_list &out);
     bool holds_any_of(ep_id own_ep) const;
     // One of scope RAIL for that rail is not acked.
     bool holds_rail(rail_id rail) const;
@@ -36,6 +39,7 @@ public:
     struct record {
         seal_msg seal;
         resend schedule;
+        time_ns sent_at = 0; // the last time
         bool awaits_peer = false;
         bool acked = false;
     };
@@ -54,7 +58,7 @@ public:
 
 private:
     void release_settled(action_list &out);
-    const record *find(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch) const;
+    record *find(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch);
 
     std::uint64_t last_id_ = 0;
     std::vector<record> records_;

@@ -193,6 +193,26 @@ TEST_CASE("seal: a record is resent until its ack and then released", "[X24][cor
     CHECK(d.lane(0, 0).is_live());
 }
 
+TEST_CASE("seal: copies of the peer's SEAL are not answered one by one", "[core]")
+{
+    duo d(1);
+    d.holding = true;
+    d.fail_lane(0, 0, cause::OWN_QP_ERROR);
+    const seal_msg seal = std::get<seal_msg>(d.sides[0].sent.back().msg);
+    const auto answers = [&](time_ns later) {
+        const auto before = count_sent<seal_msg>(d.sides[1]);
+        d.now += later;
+        for (unsigned copy = 0; copy < 3; ++copy) {
+            d.sides[1].peer.control(seal, d.now, d.sides[1].out);
+            d.pump();
+        }
+        return count_sent<seal_msg>(d.sides[1]) - before;
+    };
+    CHECK(answers(0) == 1);
+    CHECK(answers(seal_book::echo_gap_ns - 1) == 0);
+    CHECK(answers(1) == 1);
+}
+
 TEST_CASE("judge: a partial PUT resumes at its landed byte, a landed one is OK", "[X02][X19][core]")
 {
     duo d;

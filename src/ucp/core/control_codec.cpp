@@ -21,6 +21,7 @@ public:
     void operator()(std::uint32_t v) { to_.le32(v); }
     void operator()(std::uint64_t v) { to_.le64(v); }
     void operator()(bool v) { to_.u8(v ? 1 : 0); }
+    void epoch(epoch_t v) { to_.le32(v); }
     template <class E>
     void choice(E v, unsigned)
     {
@@ -71,6 +72,13 @@ public:
     void operator()(std::uint32_t &v) { v = from_.le32(); }
     void operator()(std::uint64_t &v) { v = from_.le64(); }
     void operator()(bool &v) { v = below(2) != 0; }
+    void epoch(epoch_t &v)
+    {
+        v = from_.le32();
+        if (v > max_wire_epoch) {
+            from_.fail();
+        }
+    }
     template <class E>
     void choice(E &v, unsigned count)
     {

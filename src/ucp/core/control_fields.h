@@ -8,15 +8,16 @@
 
 namespace ufx::ucp::core {
 
-// A visitor V has operator() for integers, bool, enums (with the number of values), blobs, windows,
-// and bytes()/list() for bounded vectors. M is the message, const for readers of it.
+// A visitor V has operator() for integers, bool, blobs and windows, epoch() for the epoch of a
+// lane, choice() for enums (with the number of values), and bytes()/list() for bounded vectors. M
+// is the message, const for readers of it.
 template <class V, class M>
 void lane_name_fields(V &v, M &lane)
 {
     v(lane.src_ep);
     v(lane.dst_ep);
     v(lane.rail);
-    v(lane.epoch);
+    v.epoch(lane.epoch);
 }
 
 template <class V, class M>
@@ -56,7 +57,7 @@ template <class V> void fields(V &v, auto &m, lane_ready_msg *) { lane_name_fiel
 template <class V> void fields(V &v, auto &m, lane_refused_msg *)
 {
     lane_name_fields(v, m.lane); v.choice(m.code, static_cast<unsigned>(refusal::COUNT));
-    v(m.of_want); v(m.highest); v(m.retry_after_ms);
+    v(m.of_want); v.epoch(m.highest); v(m.retry_after_ms);
 }
 template <class V> void fields(V &v, auto &m, probe_ok_msg *)
 {

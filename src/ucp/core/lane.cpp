@@ -103,7 +103,8 @@ void lane_slot::timer(lane_env &env, timer_kind kind)
 
 void lane_slot::retry_later(lane_env &env, std::uint32_t ms)
 {
-    arm(env, timer_kind::LANE_RETRY, ms != 0 ? ms * ms_ns : env.cfg.holdoff_ns);
+    const time_ns wanted = ms != 0 ? ms * ms_ns : env.cfg.holdoff_ns;
+    arm(env, timer_kind::LANE_RETRY, std::min(wanted, env.cfg.holdoff_max_ns));
 }
 
 // Leaves SHAKING without ever having been LIVE; the uct ep is not needed any more.

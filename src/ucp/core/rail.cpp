@@ -256,7 +256,7 @@ void rail::peer_damped(const rail_env &env, std::uint32_t ms)
     env.out.push_back(act::disarm_timer{timer_of(timer_kind::RAIL_PROBE, id_)});
     go(env, rail_state::DOWN, cause::PROBE_FAILED);
     holdoff_passed_ = false;
-    holdoff_until_ = env.now + ms * ms_ns;
+    holdoff_until_ = env.now + std::min(ms * ms_ns, env.cfg.holdoff_max_ns);
     env.out.push_back(act::arm_timer{timer_of(timer_kind::RAIL_HOLDOFF, id_), holdoff_until_});
 }
 

@@ -15,6 +15,10 @@ using ep_id = std::uint64_t;     // an ep's id at the side that owns it; 0 = non
 using epoch_t = std::uint32_t;   // 0 = no lane yet; every lane of one (ep, rail) has its own
 using am_number = std::uint64_t; // number of an AM fragment in its direction's sequence, from 0
 
+// The highest that a message may carry. A new lane's epoch is one above all that are known: the lie
+// of a peer cannot make it wrap.
+inline constexpr epoch_t max_wire_epoch = 0x7fffffff;
+
 // A rail's name is the same number on both sides: ucp forms it from (port of the smaller uuid,
 // port of the larger uuid). It need not be dense.
 using rail_id = std::uint16_t;

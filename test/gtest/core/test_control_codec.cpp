@@ -78,6 +78,23 @@ TEST_CASE("control: another version, an unknown type and values out of range are
     CHECK(decode(want).status() == UFX_ERR_BAD_MESSAGE);
 }
 
+TEST_CASE("control: an epoch so high that the next one could wrap is refused", "[core]")
+{
+    for (const auto &[epoch, status] :
+         {std::pair(max_wire_epoch, UFX_OK), std::pair(max_wire_epoch + 1, UFX_ERR_BAD_MESSAGE),
+          std::pair(epoch_t{UINT32_MAX}, UFX_ERR_BAD_MESSAGE)}) {
+        CAPTURE(epoch);
+        const lane_name lane{1, 2, 3, epoch};
+        seal_msg seal;
+        seal.lane = lane;
+        CHECK(decode(bytes_of(seal)).status() == status);
+        CHECK(decode(bytes_of(lane_want_msg{lane})).status() == status);
+        CHECK(decode(bytes_of(lane_ready_msg{lane})).status() == status);
+        CHECK(decode(bytes_of(lane_refused_msg{{}, refusal::DAMPED, false, epoch})).status() ==
+              status);
+    }
+}
+
 TEST_CASE("control: a buffer that is too small is said to be", "[core]")
 {
     std::array<std::byte, 20> buffer;

@@ -213,6 +213,17 @@ TEST_CASE("seal: copies of the peer's SEAL are not answered one by one", "[core]
     CHECK(answers(1) == 1);
 }
 
+TEST_CASE("lane: the highest epoch that a peer can name does not wrap", "[core]")
+{
+    duo d(1);
+    seal_msg seal;
+    seal.lane = {1, 1, 0, max_wire_epoch};
+    d.sides[0].peer.control(seal, d.now, d.sides[0].out);
+    d.fail_lane(0, 0, cause::OWN_QP_ERROR);
+    CHECK(d.lane(0, 0).is_live());
+    CHECK(d.lane(0, 0).epoch() == max_wire_epoch + 1);
+}
+
 TEST_CASE("judge: a partial PUT resumes at its landed byte, a landed one is OK", "[X02][X19][core]")
 {
     duo d;

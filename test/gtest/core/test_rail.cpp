@@ -95,6 +95,16 @@ TEST_CASE("rail: the hold-off doubles with each failed probe, with bounded jitte
     }
 }
 
+TEST_CASE("rail: a peer cannot hold it off for longer than the longest hold-off", "[core]")
+{
+    one_rail r;
+    r.die();
+    r.health.holdoff_over(r.env());
+    REQUIRE(r.health.state() == rail_state::PROBING);
+    r.health.peer_damped(r.env(), UINT32_MAX);
+    CHECK(r.holdoff() == r.cfg.holdoff_max_ns);
+}
+
 TEST_CASE("rail: with no other rail UP the hold-off is at most a second", "[core]")
 {
     one_rail r;

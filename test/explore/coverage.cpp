@@ -50,13 +50,6 @@ void coverage::rail(const ucp::core::rail *rail, const char *event)
     }
 }
 
-void coverage::merge(const coverage &other)
-{
-    for (const auto &[pair, count] : other.hits_) {
-        hits_[pair] += count;
-    }
-}
-
 std::vector<std::string> coverage::unreached() const
 {
     std::vector<std::string> missing;

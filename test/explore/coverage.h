@@ -18,7 +18,6 @@ public:
     // Pairs that exist in the tables and were not reached.
     std::vector<std::string> unreached() const;
     std::size_t reached() const { return hits_.size(); }
-    void merge(const coverage &other);
 
 private:
     std::map<std::string, std::uint64_t> hits_;

@@ -221,9 +221,4 @@ bool am_tx::any_uncovered() const
     return false;
 }
 
-bool am_tx::any_waiting() const
-{
-    return next([](const entry &) { return true; }) != nullptr;
-}
-
 } // namespace ufx::ucp::core

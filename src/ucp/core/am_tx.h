@@ -87,7 +87,6 @@ public:
     void group_failed(group_id group, ufx_status_t status, cause why, action_list &out);
 
     bool any_uncovered() const;
-    bool any_waiting() const;
     bool empty() const { return entries_.empty(); }
     am_number next_number() const { return next_; }
     const ring<entry> &entries() const { return entries_; }

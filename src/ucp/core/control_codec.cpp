@@ -16,7 +16,6 @@ class encoder {
 public:
     explicit encoder(ucs::byte_writer &to) : to_(to) {}
 
-    void operator()(std::uint8_t v) { to_.u8(v); }
     void operator()(std::uint16_t v) { to_.le16(v); }
     void operator()(std::uint32_t v) { to_.le32(v); }
     void operator()(std::uint64_t v) { to_.le64(v); }
@@ -67,7 +66,6 @@ class decoder {
 public:
     explicit decoder(ucs::byte_reader &from) : from_(from) {}
 
-    void operator()(std::uint8_t &v) { v = from_.u8(); }
     void operator()(std::uint16_t &v) { v = from_.le16(); }
     void operator()(std::uint32_t &v) { v = from_.le32(); }
     void operator()(std::uint64_t &v) { v = from_.le64(); }

@@ -30,8 +30,6 @@ public:
 
     bool may_follow(rail_id rail, epoch_t epoch) const;
     bool failed() const { return failed_; }
-    bool all_final() const { return not_final_ == 0; }
-    bool operator==(const order_group &) const = default;
 
     template <class V>
     void fold(V &v) const
@@ -50,7 +48,6 @@ private:
         rail_id rail;
         epoch_t epoch;
         std::uint32_t count;
-        bool operator==(const place &) const = default;
     };
     void leave(rail_id rail, epoch_t epoch);
 

@@ -50,7 +50,6 @@ public:
     rail_id id() const { return id_; }
     rail_state state() const { return state_; }
     bool port_active() const { return port_active_; }
-    bool is_admin_down() const { return admin_; }
     cause why() const { return why_; }
     // Lanes may be wired on it.
     bool carries_lanes() const { return state_ == rail_state::UP || state_ == rail_state::SUSPECT; }

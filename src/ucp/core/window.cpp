@@ -85,23 +85,6 @@ window::arrival window::enter(am_number n)
     return what;
 }
 
-bool window::includes(const window &other) const
-{
-    if (next_ < other.next_) {
-        for (am_number n = next_; n < other.next_; ++n) {
-            if (!covers(n)) {
-                return false;
-            }
-        }
-    }
-    for (am_number n = other.next_ + 1; n < other.end(); ++n) {
-        if (other.covers(n) && !covers(n)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 am_number window::end() const
 {
     for (unsigned i = static_cast<unsigned>(map_.size()); i-- > 0;) {

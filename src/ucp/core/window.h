@@ -24,8 +24,6 @@ public:
     arrival look(am_number n) const;
     // Records `n` and moves next() over every run that is now complete.
     arrival enter(am_number n);
-    // Every fragment that `other` covers is covered too (windows of one direction only grow).
-    bool includes(const window &other) const;
     // As decoded from a message.
     static window from(am_number next, const map &bits);
 

@@ -147,7 +147,8 @@ ucs::result<worker_address> decode_worker_address(std::span<const std::uint8_t> 
     const std::uint8_t rails = r.u8();
     r.le16();
     address.uuid = r.le64();
-    if (!r.ok() || read_magic != magic || address.uuid == 0 || rails > max_rails) {
+    if (!r.ok() || from.size() > max_address_bytes || read_magic != magic || address.uuid == 0 ||
+        rails > max_rails) {
         return UFX_ERR_BAD_MESSAGE;
     }
     if (read_version != version) {

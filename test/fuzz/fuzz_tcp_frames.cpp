@@ -51,6 +51,11 @@ void check_addresses(std::span<const std::byte> in)
         auto port = decode_iface_address(in.first<iface_address_size>());
         expect(!port || *port != 0);
     }
+    if (auto id = wire::decode_conn_id(in)) {
+        std::byte out[wire::token_size];
+        wire::encode(*id, out);
+        expect(std::memcmp(out, in.data(), sizeof(out)) == 0);
+    }
     if (auto position = wire::decode_position(in)) {
         std::byte out[wire::token_size];
         wire::encode(*position, out);

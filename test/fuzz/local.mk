@@ -4,7 +4,7 @@
 #
 #     FUZZ_TARGETS += fuzz_x
 #     fuzz_x_SOURCES = %D%/fuzz_x.cpp
-#     fuzz_x_LDFLAGS = $(FUZZ_LDFLAGS)
+#     fuzz_x_LDFLAGS = $(FUZZ_LINK_WITH)
 #     fuzz_x_LDADD = $(FUZZ_LIBS) libucs_int.la libufx_ucs.la
 #
 # In an ordinary build a target replays its seeds, as part of make check. Configured with
@@ -12,11 +12,11 @@
 FUZZ_TARGETS =
 FUZZ_SECONDS = 60
 if FUZZ
-FUZZ_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+FUZZ_LINK_WITH = $(AM_LDFLAGS) -fsanitize=fuzzer
 FUZZ_LIBS =
 CHECK_LONG += fuzz
 else
-FUZZ_LDFLAGS = $(AM_LDFLAGS)
+FUZZ_LINK_WITH = $(AM_LDFLAGS)
 FUZZ_LIBS = libfuzz_replay.la
 check_LTLIBRARIES += libfuzz_replay.la
 libfuzz_replay_la_SOURCES = %D%/replay.cpp
@@ -25,36 +25,45 @@ SANITIZED_TESTS += %D%/replay_seeds.sh
 endif
 FUZZ_TARGETS += fuzz_config
 fuzz_config_SOURCES = %D%/fuzz_config.cpp
-fuzz_config_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_config_LDFLAGS = $(FUZZ_LINK_WITH)
 fuzz_config_LDADD = $(FUZZ_LIBS) libucs_int.la libufx_ucs.la
 FUZZ_TARGETS += fuzz_tcp_frames
 fuzz_tcp_frames_SOURCES = %D%/fuzz_tcp_frames.cpp
-fuzz_tcp_frames_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_tcp_frames_LDFLAGS = $(FUZZ_LINK_WITH)
 fuzz_tcp_frames_LDADD = $(FUZZ_LIBS) libuct_tcp.la libuct_base.la libucs_int.la libufx_ucs.la
 FUZZ_TARGETS += fuzz_tcp_peer
 fuzz_tcp_peer_SOURCES = %D%/fuzz_tcp_peer.cpp
-fuzz_tcp_peer_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_tcp_peer_LDFLAGS = $(FUZZ_LINK_WITH)
 fuzz_tcp_peer_LDADD = $(FUZZ_LIBS) libuct_tcp.la libuct_base.la libucs_int.la libufx_ucs.la
 FUZZ_TARGETS += fuzz_am_wire
 fuzz_am_wire_SOURCES = %D%/fuzz_am_wire.cpp
-fuzz_am_wire_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_am_wire_LDFLAGS = $(FUZZ_LINK_WITH)
 fuzz_am_wire_LDADD = $(FUZZ_LIBS) libucp_int.la libucp_core.la libucs_int.la libufx_uct.la \
 	libufx_ucs.la
 FUZZ_TARGETS += fuzz_am_peer
 fuzz_am_peer_SOURCES = %D%/fuzz_am_peer.cpp
-fuzz_am_peer_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_am_peer_LDFLAGS = $(FUZZ_LINK_WITH)
 fuzz_am_peer_LDADD = $(FUZZ_LIBS) libucp_int.la libucp_core.la libuct_fake.la libuct_base.la \
 	libucs_int.la libufx_uct.la libufx_ucs.la
 
 FUZZ_TARGETS += fuzz_control
 fuzz_control_SOURCES = %D%/fuzz_control.cpp
-fuzz_control_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_control_LDFLAGS = $(FUZZ_LINK_WITH)
 fuzz_control_LDADD = $(FUZZ_LIBS) libucp_core.la libucs_int.la libufx_ucs.la
 FUZZ_TARGETS += fuzz_control_parts
 fuzz_control_parts_SOURCES = %D%/fuzz_control_parts.cpp
-fuzz_control_parts_LDFLAGS = $(FUZZ_LDFLAGS)
+fuzz_control_parts_LDFLAGS = $(FUZZ_LINK_WITH)
 fuzz_control_parts_LDADD = $(FUZZ_LIBS) libucp_int.la libucp_core.la libucs_int.la libufx_uct.la \
 	libufx_ucs.la
+
+FUZZ_TARGETS += fuzz_control_session
+fuzz_control_session_SOURCES = %D%/fuzz_control_session.cpp
+fuzz_control_session_LDFLAGS = $(FUZZ_LINK_WITH)
+fuzz_control_session_LDADD = $(FUZZ_LIBS) libucp_core.la libucs_int.la libufx_ucs.la
+FUZZ_TARGETS += fuzz_address
+fuzz_address_SOURCES = %D%/fuzz_address.cpp
+fuzz_address_LDFLAGS = $(FUZZ_LINK_WITH)
+fuzz_address_LDADD = $(FUZZ_LIBS) libucp_int.la libucs_int.la libufx_ucs.la
 
 check_PROGRAMS += $(FUZZ_TARGETS)
 dist_noinst_SCRIPTS += %D%/replay_seeds.sh %D%/fuzz_all.sh

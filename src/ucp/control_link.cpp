@@ -99,6 +99,14 @@ bool control_link::wants_lanes(core::time_ns now) const
     return !is_open() || now < lane_until_;
 }
 
+void control_link::cut()
+{
+    const std::vector<control_conn *> all = conns_;
+    for (control_conn *conn : all) {
+        conn->reset();
+    }
+}
+
 void control_link::opened(control_conn &conn)
 {
     conn.set_open();

@@ -38,7 +38,6 @@ public:
         bool refused = false; // since the last open connection
     };
     void set_targets(std::vector<target> targets) { targets_ = std::move(targets); }
-    const std::vector<target> &targets() const { return targets_; }
     // The peer has moved from one address to another.
     void replace_address(const sockaddr_storage &old, const sockaddr_storage &fresh);
 
@@ -47,6 +46,8 @@ public:
     bool is_open() const { return primary() != nullptr; }
     bool finished() const { return finished_; }
     void finish() { finished_ = true; }
+    // Ends its connections: no one leads to a finished link.
+    void cut();
     // Wants a tick within milliseconds.
     bool busy() const { return !finished_ && (!is_open() || unanswered_); }
     std::size_t open_count() const;

@@ -238,13 +238,13 @@ void control_path::refuse_version(control_conn &conn, std::uint64_t from, bool a
 {
     ufx_error("control: %s speaks another version of the protocol than this side (%u)",
               text_of(conn.remote()).c_str(), core::control_version);
+    if (conn.link != nullptr) { // before the connection ends, and with it its link
+        conn.link->other_version(conn);
+    }
     if (answer) {
         greet(conn, from, true);
         conn.close_after_flush();
         conn.send({});
-    }
-    if (conn.link != nullptr) {
-        conn.link->other_version(conn);
     }
 }
 
@@ -381,11 +381,16 @@ void control_path::on_end(control_conn &conn)
 
 void control_path::sweep()
 {
+    for (const auto &link : links_) {
+        if (link->finished()) {
+            link->cut();
+        }
+    }
     if (!swept_) {
         swept_ = true;
         std::erase_if(conns_, [](const auto &conn) { return conn->ended(); });
     }
-    std::erase_if(links_, [](const auto &l) { return l->finished() && l->uuid() == 0; });
+    std::erase_if(links_, [](const auto &l) { return l->finished(); });
 }
 
 // ---- Links ---------------------------------------------------------------------------------

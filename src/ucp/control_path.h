@@ -62,6 +62,8 @@ public:
     // Connections are being made, or have ended: tick soon.
     bool busy() const;
     std::size_t open_connections(std::uint64_t uuid) const;
+    std::size_t link_count() const { return links_.size(); }
+    std::size_t connection_count() const { return conns_.size(); }
 
     // From connections.
     void on_frame(control_conn &conn, std::span<const std::uint8_t> message);

@@ -39,6 +39,7 @@ listener::~listener()
     for (const auto &request : waiting_) {
         refuse(worker_, *request, core::refusal::BY_USER);
     }
+    worker_.withdraw(this);
     worker_.control().remove_listener(*this);
     std::erase(worker_.listeners, this);
 }

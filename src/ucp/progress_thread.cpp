@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The progress thread of a worker.
 #include "ucp/progress_thread.h"
 
 #include "ucp/wakeup.h"
@@ -13,7 +14,8 @@ namespace {
 
 constexpr int wait_ms = 10;
 // It steps in when the user did not call for so long.
-constexpr core::time_ns idle_ns = 2 * core::ms_ns;
+constexpr int idle_ms = 2;
+constexpr core::time_ns idle_ns = idle_ms * core::ms_ns;
 
 } // namespace
 
@@ -32,6 +34,7 @@ void progress_thread::run()
         pollfd one{worker_.loop().event_fd(), POLLIN, 0};
         (void)::poll(&one, 1, wait_ms);
         if (worker_.now() - worker_.last_user_progress() < idle_ns) {
+            (void)::poll(nullptr, 0, idle_ms); // what is readable is the user's to read
             continue;
         }
         const auto held = worker_.lock();

@@ -197,7 +197,8 @@ unsigned worker::progress_inner()
         if (running_[i] != nullptr) {
             ep &e = *running_[i];
             count += e.tx.progress();
-            if (running_[i] != nullptr) {
+            if (running_[i] != nullptr &&
+                std::find(outer_.begin(), outer_.end(), &e) == outer_.end()) {
                 outer_.push_back(&e);
             }
         }
@@ -211,13 +212,13 @@ unsigned worker::progress_outer()
 {
     unsigned count = 0;
     const std::vector<deferred> due = std::exchange(deferred_, {});
+    withdrawn_.clear(); // of those that are in `due` none was withdrawn yet
     for (std::size_t i = 0; i < due.size(); ++i) {
         if (std::find(withdrawn_.begin(), withdrawn_.end(), due[i].owner) == withdrawn_.end()) {
             due[i].callback();
             ++count;
         }
     }
-    withdrawn_.clear();
     // Handlers may post, schedule and close: what they add waits for the next turn.
     std::vector<ep *> turn;
     turn.swap(outer_);
@@ -234,6 +235,7 @@ unsigned worker::progress_outer()
         }
     }
     turn_ = nullptr;
+    count += run_peers();
     count += run_closes();
     count += run_peers();
     return count;
@@ -307,9 +309,7 @@ void worker::poll(core::time_ns at)
 
 void worker::sweep_peers()
 {
-    std::erase_if(peers_, [this](const auto &p) {
-        return p->is_over() && control_->find_link(p->uuid()) == nullptr;
-    });
+    std::erase_if(peers_, [](const auto &p) { return p->is_over(); });
 }
 
 core::time_ns worker::next_deadline() { return std::min(timers_.next_expiry(), next_poll_); }

@@ -112,6 +112,7 @@ public:
     // Runs `callback` in the outer half, unless `owner` is withdrawn before.
     void defer(std::function<void()> callback, const void *owner);
     void withdraw(const void *owner);
+    bool has_deferred() const { return !deferred_.empty(); }
 
     failover_stats stats;
     request_pool requests;

@@ -302,6 +302,57 @@ TEST_CASE("a listener's owner accepts, rejects, and refuses another error mode",
     }
 }
 
+TEST_CASE("a listener that goes while a request waits for its owner refuses it", "[spine]")
+{
+    lone server;
+    lone client;
+    (void)client.connect(server.listen());
+    REQUIRE(turn({&client}, [&] {
+        (void)server.w().progress_inner(); // the owner is told in the other half
+        return server.w().has_deferred();
+    }));
+    ufx_ucp_listener_destroy(server.listener);
+    REQUIRE(turn({&server, &client}, [&] { return !client.events.empty(); }));
+    CHECK(client.events[0].status == UFX_ERR_REJECTED);
+    CHECK(server.requests.empty());
+}
+
+TEST_CASE("a callback is not dropped because its owner has the address of one that went", "[spine]")
+{
+    lone a;
+    unsigned calls = 0;
+    a.w().withdraw(&calls);
+    a.w().defer([&] { ++calls; }, &calls);
+    (void)ufx_ucp_worker_progress(a.handle);
+    CHECK(calls == 1);
+}
+
+TEST_CASE("no link and no connection outlives its peer, or a connection by sockaddr", "[spine]")
+{
+    lone a;
+    lone b;
+    ucp::control_path &control = a.w().control();
+    SECTION("a peer that died")
+    {
+        const ufx_ucp_ep_h ep = a.connect(b);
+        REQUIRE(turn({&a, &b}, [&] { return live_lanes(ep) == 2; }));
+        control.find_link(b.w().uuid())->another_uuid();
+        REQUIRE(turn({&a}, [&] { return !a.events.empty(); }));
+        (void)ufx_ucp_ep_close(ep, UFX_UCP_CLOSE_FORCE, nullptr, nullptr);
+        REQUIRE(turn({&a}, [&] { return a.w().peers().empty() && control.link_count() == 0; }));
+    }
+    SECTION("a listener that answers late: several connections are under way")
+    {
+        const ufx_ucp_ep_h ep = a.connect(b.listen());
+        REQUIRE(turn({&a}, [&] { return control.connection_count() >= 3; }));
+        REQUIRE(turn({&a, &b}, [&] { return !b.requests.empty(); }));
+        (void)b.accept();
+        REQUIRE(turn({&a, &b}, [&] { return live_lanes(ep) == 2; }));
+        REQUIRE(turn({&a, &b}, [&] { return control.connection_count() == 1; }));
+        CHECK(control.link_count() == 1);
+    }
+}
+
 TEST_CASE("an ep to an address where nobody listens fails with one clear error", "[spine]")
 {
     lone client;
@@ -380,7 +431,12 @@ TEST_CASE("a peer of another version is told so and fails with VERSION", "[spine
     hello.min_version = 7;
     hello.max_version = 9;
     hello.is_reply = true;
-    const auto bytes = ucp::frame_control({42, a.w().uuid()}, hello);
+    auto bytes = ucp::frame_control({42, a.w().uuid()}, hello);
+    SECTION("in its HELLO") {}
+    SECTION("in every message")
+    {
+        bytes[ucp::control_frame_size] = 9;
+    }
     REQUIRE(::send(conn.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
             static_cast<ssize_t>(bytes.size()));
     REQUIRE(turn({&a}, [&] { return !a.events.empty(); }));

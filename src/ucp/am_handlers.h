@@ -36,7 +36,6 @@ public:
     // nullptr: no memory.
     recv_message *take(const am_header &header);
     void give_back(recv_message &message);
-    std::size_t messages_in_use() const { return messages_.in_use(); }
 
 private:
     // Blocks of 256 bytes, 1 KB ... 64 KB come from pools; longer ones from malloc.

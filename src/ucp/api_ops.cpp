@@ -84,7 +84,11 @@ request *make_notify(ep &e, request &parent, const ufx_ucp_notify_t &notify)
     }
     r->parent = parent.id;
     r->then = tell_parent;
-    return shape_am(e, *r) == UFX_OK ? r : nullptr;
+    if (shape_am(e, *r) != UFX_OK) {
+        e.home().requests.undo(*r);
+        return nullptr;
+    }
+    return r;
 }
 
 bool is_valid(const ufx_ucp_transfer_t &t)

@@ -51,7 +51,6 @@ public:
     // The control link that it belongs to; nullptr while the other side is not known.
     control_link *link = nullptr;
     std::size_t target = 0; // which of the link's targets it tries
-    std::uint16_t listener_port = 0; // accepted by a user's listener
 
 private:
     static void on_ready(void *arg, std::uint32_t events);

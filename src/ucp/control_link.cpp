@@ -253,7 +253,7 @@ void control_link::drop_slow(core::time_ns now)
             conn->reset();
         }
     }
-    // Room for a fresh attempt: the open one that was heard longest ago has to go.
+    // Room for a fresh attempt: the one that was heard longest ago has to go.
     if (conns_.size() >= max_connections) {
         control_conn *oldest = *std::min_element(
             conns_.begin(), conns_.end(), [](const control_conn *a, const control_conn *b) {

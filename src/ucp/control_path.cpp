@@ -34,13 +34,6 @@ using core::mutated;
 
 constexpr int backlog = 128;
 
-std::uint16_t port_of(const sockaddr_storage &address)
-{
-    return address.ss_family == AF_INET6
-               ? ntohs(reinterpret_cast<const sockaddr_in6 &>(address).sin6_port)
-               : ntohs(reinterpret_cast<const sockaddr_in &>(address).sin_port);
-}
-
 } // namespace
 
 control_path::control_path(worker &w) : worker_(w) {}
@@ -179,7 +172,6 @@ void control_path::accept_from(gate &g)
         conn->reset();
         return;
     }
-    conn->listener_port = g.owner != nullptr ? port_of(g.address) : 0;
     if (conn->begin() == UFX_OK) {
         conns_.push_back(std::move(conn));
     }
@@ -438,15 +430,18 @@ void control_path::send(peer &p, const core::control_msg &msg, unsigned attempt)
 {
     const int copies = filter.copies ? filter.copies(p.uuid(), msg) : 1;
     control_link *link = find_link(p.uuid());
-    for (int i = 0; link != nullptr && i < copies; ++i) {
-        std::vector<std::uint8_t> frame = frame_control({worker_.uuid(), p.uuid()}, msg);
+    if (link == nullptr || copies == 0) {
+        return;
+    }
+    const std::vector<std::uint8_t> frame = frame_control({worker_.uuid(), p.uuid()}, msg);
+    for (int i = 0; i < copies; ++i) {
         const bool everywhere = (attempt > 0 || link->wants_lanes(worker_.now())) &&
                                 !mutated(mutant::CONTROL_ONE_WAY);
         if (everywhere && !std::holds_alternative<core::hello_msg>(msg)) {
             p.send_over_lanes(std::span(frame).subspan(control_frame_size));
         }
         if (!filter.only_lanes) {
-            link->send(std::move(frame), attempt);
+            link->send(frame, attempt);
         }
     }
 }

@@ -78,7 +78,6 @@ public:
     bool progress_close();
     // Runs event callbacks that are due, after the callbacks of the operations that ended.
     unsigned deliver_events();
-    bool is_closing() const { return closing_; }
     // The user was not told of it: it closes itself when the peer is done with it, unless somebody
     // sets an event callback before.
     void set_unattended() { unattended_ = true; }

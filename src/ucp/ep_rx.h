@@ -34,7 +34,6 @@ public:
     void close();
     // Nothing waits for a handler.
     bool idle() { return messages_.empty(); }
-    std::size_t held_messages() { return messages_.count(); }
 
     // Rendezvous, proto_rndv.cpp.
     // True: the sender's buffer is not read and will not be.

@@ -131,7 +131,7 @@ double ep_tx::weight_of(const lane &over) const
     if (health == nullptr) {
         return bandwidth;
     }
-    const double ramp = health->ramp(ep_.home().now(), core::config{});
+    const double ramp = health->ramp(ep_.home().now(), ep_.remote().core_cfg());
     return bandwidth * std::max(ramp, 1.0) / full_ramp;
 }
 
@@ -210,7 +210,7 @@ ufx_status_t ep_tx::post_part(lane &over, fragment &f)
         return status;
     }
     f.where = over.ref();
-    f.key_generation = f.part.key->generation(remote_device(over));
+    f.key_generation = f.part.key->generation(over.remote_index());
     load(over, length, length);
     if (f.kind == core::op_kind::PUT) {
         ucs::trace_point("put_mid_frame");

@@ -286,7 +286,7 @@ ufx_status_t lane::on_purged(void *arg, const ufx_uct_op_desc_t *op, ufx_uct_ver
         ucs::trace_point("mid_purge");
     }
     const bool ours = op->comp == &self.nop_ || op->comp == &self.quiet_ ||
-                      (op->kind == UFX_UCT_OP_AM && op->am_id == 0) || self.owner_ == nullptr;
+                      (op->kind == UFX_UCT_OP_AM && op->am_id == uct_am_control) || self.owner_ == nullptr;
     if (ours) {
         core::purged_op nop;
         nop.fragment.kind = core::op_kind::NOP;

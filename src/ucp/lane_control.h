@@ -41,7 +41,6 @@ public:
     control_sender &operator=(const control_sender &) = delete;
 
     void send(const control_part &head, std::span<const std::uint8_t> frame);
-    std::size_t waiting() const { return parts_.size(); }
 
 private:
     struct request : ufx_uct_pending_req_t {

@@ -34,7 +34,6 @@ public:
     std::uint64_t id() const { return id_; }
     std::byte *address() const { return address_; }
     std::size_t length() const { return length_; }
-    std::uint64_t rights() const { return rights_; } // of ufx_ucp_mem_flags
     // Registration on a domain of context::domains(); nullptr if that domain registers nothing.
     ufx_uct_mem_h handle(std::size_t domain) const { return registrations_[domain].handle; }
     // Counts re-registrations after the device was reopened.
@@ -73,7 +72,7 @@ public:
     [[nodiscard]] ucs::result<mem *> map(const ufx_ucp_mem_params_t &params);
     ufx_status_t unmap(mem &memory);
 
-    // The packed key: see rkey.h. `size` bytes of packed_size().
+    // The packed key: see rkey.h.
     std::vector<std::byte> pack(const mem &memory) const;
 
     // A peer holds a stale key of a rail: answers with the present one.

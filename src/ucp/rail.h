@@ -61,7 +61,6 @@ public:
     ufx_status_t pack_probe_key(void *to) const;
     // Index into context::domains(), and share of striped traffic.
     std::size_t domain() const { return md_; }
-    double weight() const { return attr_.bandwidth; }
 
     void add_lane(lane &l) { lanes_.push_back(&l); }
     void remove_lane(lane &l);

@@ -65,7 +65,6 @@ public:
     void finish(ufx_status_t status);
     // Its last part is final: queue the callback.
     void complete();
-    bool is_complete() const { return completed; }
 
     worker &home;
     ucs::handle id = 0; // names it to the core and on the wire

@@ -35,7 +35,6 @@ public:
     // progress. @return how many
     unsigned progress();
     bool empty() { return done_.empty(); }
-    std::size_t in_use() const { return table_.size(); }
 
 private:
     void recycle(request &r);

@@ -14,17 +14,6 @@
 
 namespace ufx::ucp {
 
-unsigned remote_device(const lane &over)
-{
-    if (over.remote().is_self()) {
-        return over.port().index();
-    }
-    // rail_id_of(): the smaller uuid's port is the high byte.
-    const core::rail_id rail = over.ref().rail;
-    const bool small = over.remote().home().uuid() < over.remote().uuid();
-    return small ? rail & 0xffu : rail >> 8;
-}
-
 ucs::result<ucs::owner<rkey>> rkey::unpack(context &home, std::span<const std::byte> bytes)
 {
     ucs::byte_reader in(bytes);
@@ -79,7 +68,7 @@ std::uint32_t rkey::generation(unsigned device) const
 
 ufx_uct_rkey_t rkey::on(const lane &over)
 {
-    const unsigned device = remote_device(over);
+    const unsigned device = over.remote_index();
     const std::size_t domain = over.port().domain();
     for (const unpacked &u : cache_) {
         if (u.domain == domain && u.device == device) {
@@ -124,7 +113,7 @@ void rkey::refresh(unsigned device, std::uint32_t generation, std::span<const st
 
 void on_rkey_rep(peer &from, const core::rkey_rep_msg &msg)
 {
-    const unsigned device = from.home().uuid() < from.uuid() ? msg.rail & 0xffu : msg.rail >> 8;
+    const unsigned device = from.remote_index(msg.rail);
     for (const ucs::owner<ep> &e : from.home().eps()) {
         if (!e->has_peer() || &e->remote() != &from) {
             continue;

@@ -78,7 +78,4 @@ private:
     std::vector<unpacked> stale_; // operations may still use them; released with the key
 };
 
-// The index of the peer's device on that lane.
-[[nodiscard]] unsigned remote_device(const lane &over);
-
 } // namespace ufx::ucp

@@ -34,12 +34,6 @@ lane_slot &ep::slot(rail_id rail)
     return lanes_.emplace_back(id_, rail);
 }
 
-unsigned ep::live_lanes() const
-{
-    return static_cast<unsigned>(std::count_if(lanes_.begin(), lanes_.end(),
-                                               [](const lane_slot &l) { return l.is_live(); }));
-}
-
 bool ep::lanes_free() const
 {
     return std::all_of(lanes_.begin(), lanes_.end(),

@@ -53,7 +53,6 @@ public:
     // Lanes.
     const std::vector<lane_slot> &lanes() const { return lanes_; }
     const lane_slot *lane(rail_id rail) const;
-    unsigned live_lanes() const;
 
     // AM, receiving. Also for fragments that drain_receives finds.
     am_rx &rx() { return rx_; }

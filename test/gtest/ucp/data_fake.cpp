@@ -3,6 +3,7 @@
 #include "data_fake_pair.h"
 
 #include <deque>
+#include <string_view>
 
 using ufx::test::fake_pair;
 using ufx::test::fill;
@@ -30,7 +31,8 @@ struct inbox {
     }
 };
 
-void send(pair &p, waiter &w, const std::string &text, ufx_ucp_request_h *request = nullptr)
+// The bytes of `text` outlive the message.
+void send(pair &p, waiter &w, std::string_view text, ufx_ucp_request_h *request = nullptr)
 {
     w.posted(ufx_ucp_am_send(p.a.ep, 1, nullptr, 0, text.data(), text.size(), &w.params, request));
 }

@@ -189,7 +189,7 @@ unsigned worker::progress_inner()
     }
     count += static_cast<unsigned>(timers_.advance(at));
     if (at >= next_poll_) {
-        poll(at);
+        poll(now()); // what the loop has just accepted and heard must not lie in the future
     }
     count += run_peers();
     running_.swap(scheduled_);

@@ -8,6 +8,7 @@
 #include "ucp/peer.h"
 #include "ucp/worker.h"
 #include "ucs/fd.h"
+#include "ucs/log_capture.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -191,6 +192,17 @@ TEST_CASE("an ep by address wires a lane on every rail and is accepted at the ta
     REQUIRE(turn({&a, &b}, [&] { return live_lanes(b.accepted[0]) == 2; }));
     CHECK(a.w().control().open_connections(b.w().uuid()) == 1);
     CHECK(ucp::ep::of(ep).remote().machine().book().empty());
+}
+
+TEST_CASE("a control connection that is accepted in a worker's first turn is kept", "[spine]")
+{
+    lone a;
+    lone b;
+    ucs::log_capture log(UFX_UCS_LOG_DEBUG);
+    const ufx_ucp_ep_h ep = a.connect(b);
+    (void)ufx_ucp_worker_progress(a.handle); // connects; b has not made a turn yet
+    REQUIRE(turn({&a, &b}, [&] { return live_lanes(ep) == 2; }));
+    CHECK(log.count("control: connecting") == 1);
 }
 
 TEST_CASE("a worker that moves to another address says so until it is acked, and is reached there",

@@ -12,6 +12,7 @@ namespace ufx::tools::failover {
 namespace {
 
 constexpr const char *WRONG_NEIGHBOUR = "02:00:00:00:00:99"; // locally administered, nobody's
+constexpr uint64_t TRAFFIC_PATIENCE_NS = 200'000'000;
 
 unsigned index_of(const std::string &rail, const std::vector<ufx_ucp_rail_attr_t> &rails)
 {
@@ -62,6 +63,9 @@ void fault_driver::tick(uint64_t now, timeline &story)
     reap(false);
     while (!left_.empty() && now - story.start_ns() >= left_.front().what.at_ns) {
         const step one = left_.front();
+        if (would_hit_nothing(one, now - story.start_ns())) {
+            return;
+        }
         left_.pop_front();
         const words run = inside_ != nullptr ? command(one) : words();
         story.add(applied_fault{now_ns(), one.what.action, one.rail,
@@ -101,6 +105,13 @@ words fault_driver::command(const step &one) const
         return with(receiver, {"neigh", "del", neighbour, "dev", name});
     }
     return {};
+}
+
+bool fault_driver::would_hit_nothing(const step &one, uint64_t since_start)
+{
+    return inside_ == nullptr && one.what.action == fault_action::DOWN &&
+           since_start < one.what.at_ns + TRAFFIC_PATIENCE_NS &&
+           session_.rails()[one.rail].outstanding == 0;
 }
 
 void fault_driver::set_link(const step &one)

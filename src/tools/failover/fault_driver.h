@@ -34,6 +34,8 @@ private:
     };
 
     words command(const step &one) const;
+    /** A rail that is between two fragments just now is cut a little later. */
+    bool would_hit_nothing(const step &one, uint64_t since_start);
     void set_link(const step &one);
     void reap(bool wait);
 

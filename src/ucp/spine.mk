@@ -1,53 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The spine of ucp: contexts, workers, control path, peers, lanes, rails, eps, dumps.
-UCP_SPINE_SOURCES = \
-	%D%/address.cpp \
-	%D%/address.h \
-	%D%/api_ep.cpp \
-	%D%/api_worker.cpp \
-	%D%/causes.h \
-	%D%/config.cpp \
-	%D%/config.h \
-	%D%/context.cpp \
-	%D%/context.h \
-	%D%/control_conn.cpp \
-	%D%/control_conn.h \
-	%D%/control_frame.cpp \
-	%D%/control_frame.h \
-	%D%/control_link.cpp \
-	%D%/control_link.h \
-	%D%/control_path.cpp \
-	%D%/control_path.h \
-	%D%/debug_commands.cpp \
-	%D%/debug_commands.h \
-	%D%/debug_socket.cpp \
-	%D%/debug_socket.h \
-	%D%/dump.cpp \
-	%D%/dump.h \
-	%D%/dump_system.cpp \
-	%D%/dump_writer.cpp \
-	%D%/dump_writer.h \
-	%D%/ep.cpp \
-	%D%/ep.h \
-	%D%/failover_stats.h \
-	%D%/handles.h \
-	%D%/lane.cpp \
-	%D%/lane.h \
-	%D%/lane_control.cpp \
-	%D%/lane_control.h \
-	%D%/listener.cpp \
-	%D%/listener.h \
-	%D%/peer.cpp \
-	%D%/peer.h \
-	%D%/peer_actions.cpp \
-	%D%/peer_address.cpp \
-	%D%/prober.cpp \
-	%D%/prober.h \
-	%D%/progress_thread.cpp \
-	%D%/progress_thread.h \
-	%D%/rail.cpp \
-	%D%/rail.h \
-	%D%/wakeup.cpp \
-	%D%/wakeup.h \
-	%D%/worker.cpp \
+# ucp_replaced is what test/mutants replaces by wrong versions.
+UNIT_ucp_replaced = %D%/control_link.cpp %D%/control_path.cpp %D%/rail.cpp
+UNIT_ucp_control = %D%/address.cpp %D%/control_conn.cpp %D%/control_frame.cpp %D%/lane_control.cpp \
+	%D%/listener.cpp %D%/peer_address.cpp %D%/prober.cpp
+UNIT_ucp_worker = %D%/api_worker.cpp %D%/config.cpp %D%/context.cpp %D%/progress_thread.cpp \
+	%D%/wakeup.cpp %D%/worker.cpp
+UNIT_ucp_peer = %D%/api_ep.cpp %D%/ep.cpp %D%/lane.cpp %D%/peer.cpp %D%/peer_actions.cpp
+UNIT_ucp_dump = %D%/debug_commands.cpp %D%/debug_socket.cpp %D%/dump.cpp %D%/dump_system.cpp \
+	%D%/dump_writer.cpp
+UCP_SPINE_SOURCES = $(UNIT_ucp_replaced) $(UNIT_ucp_control) $(UNIT_ucp_worker) $(UNIT_ucp_peer) \
+	$(UNIT_ucp_dump) \
+	%D%/address.h %D%/causes.h %D%/config.h %D%/context.h %D%/control_conn.h %D%/control_frame.h \
+	%D%/control_link.h %D%/control_path.h %D%/debug_commands.h %D%/debug_socket.h %D%/dump.h \
+	%D%/dump_writer.h %D%/ep.h %D%/failover_stats.h %D%/handles.h %D%/lane.h %D%/lane_control.h \
+	%D%/listener.h %D%/peer.h %D%/prober.h %D%/progress_thread.h %D%/rail.h %D%/wakeup.h \
 	%D%/worker.h

@@ -36,7 +36,7 @@ bool copy_name(std::string_view name) noexcept
     return true;
 }
 
-void read_settings() noexcept
+void read_trigger() noexcept
 {
     settings = {};
     settings.read = true;
@@ -90,7 +90,7 @@ void ufx_ucs_trace_hit(const char *name) noexcept
 {
     std::lock_guard lock(settings_mutex);
     if (!settings.read) {
-        read_settings();
+        read_trigger();
     }
     if (settings.left == 0) {
         ufx_ucs_trace_armed.store(false, std::memory_order_relaxed);

@@ -2,28 +2,39 @@
 # uct: libuct_base.la (object model, ops tables) goes into the library and into each module; the
 # component registry lives in libufx_uct.so; each transport is a convenience library of its own.
 noinst_LTLIBRARIES += libuct_base.la libuct_self.la libuct_tcp.la
-libuct_base_la_SOURCES = \
-	%D%/base/am_table.h %D%/base/atomics.h %D%/base/completion.h \
-	%D%/base/config.cpp %D%/base/config.h %D%/base/copy.h \
-	%D%/base/ep_base.h %D%/base/ep_error.h %D%/base/failover_ep.h \
-	%D%/base/iface_base.cpp %D%/base/iface_base.h \
-	%D%/base/judge.h %D%/base/make_ops.h %D%/base/method.h \
-	%D%/base/md_base.cpp %D%/base/md_base.h %D%/base/module_entry.h \
-	%D%/base/op_push.h %D%/base/op_queue.cpp %D%/base/op_queue.h %D%/base/op_record.h \
-	%D%/base/pending.cpp %D%/base/pending.h
-libuct_self_la_SOURCES = \
-	%D%/self/self.h %D%/self/self_ep.cpp %D%/self/self_iface.cpp %D%/self/self_md.cpp
-libuct_tcp_la_SOURCES = \
-	%D%/tcp/address.cpp %D%/tcp/address.h %D%/tcp/batch.h %D%/tcp/config.cpp %D%/tcp/config.h \
-	%D%/tcp/device.cpp %D%/tcp/device.h \
-	%D%/tcp/ep.h %D%/tcp/ep_connect.cpp %D%/tcp/ep_control.cpp %D%/tcp/ep_io.cpp \
-	%D%/tcp/ep_post.cpp \
-	%D%/tcp/iface.cpp %D%/tcp/iface.h %D%/tcp/iface_poll.cpp %D%/tcp/lobby.cpp %D%/tcp/lobby.h \
-	%D%/tcp/md.cpp %D%/tcp/md.h %D%/tcp/port_watch.cpp %D%/tcp/port_watch.h \
-	%D%/tcp/receiver.cpp %D%/tcp/receiver.h %D%/tcp/regions.cpp %D%/tcp/regions.h \
-	%D%/tcp/reply_queue.cpp %D%/tcp/reply_queue.h %D%/tcp/rx_desc.h \
-	%D%/tcp/socket.cpp %D%/tcp/socket.h %D%/tcp/tx_stream.cpp %D%/tcp/tx_stream.h \
-	%D%/tcp/wire.cpp %D%/tcp/wire.h
+UNIT_uct_base = %D%/base/config.cpp %D%/base/iface_base.cpp %D%/base/md_base.cpp \
+	%D%/base/op_queue.cpp %D%/base/pending.cpp
+UCT_BASE_SOURCES = $(UNIT_uct_base) \
+	%D%/base/am_table.h %D%/base/atomics.h %D%/base/completion.h %D%/base/config.h %D%/base/copy.h \
+	%D%/base/ep_base.h %D%/base/ep_error.h %D%/base/failover_ep.h %D%/base/iface_base.h \
+	%D%/base/judge.h %D%/base/make_ops.h %D%/base/md_base.h %D%/base/method.h \
+	%D%/base/module_entry.h %D%/base/op_push.h %D%/base/op_queue.h %D%/base/op_record.h \
+	%D%/base/pending.h
+UNIT_uct_self = %D%/self/self_ep.cpp %D%/self/self_iface.cpp %D%/self/self_md.cpp
+UCT_SELF_SOURCES = $(UNIT_uct_self) %D%/self/self.h
+UNIT_tcp_ep = %D%/tcp/ep_connect.cpp %D%/tcp/ep_control.cpp %D%/tcp/ep_io.cpp %D%/tcp/ep_post.cpp \
+	%D%/tcp/tx_stream.cpp
+UNIT_tcp_iface = %D%/tcp/iface.cpp %D%/tcp/iface_poll.cpp %D%/tcp/lobby.cpp %D%/tcp/receiver.cpp \
+	%D%/tcp/reply_queue.cpp
+UNIT_tcp_md = %D%/tcp/address.cpp %D%/tcp/config.cpp %D%/tcp/device.cpp %D%/tcp/md.cpp \
+	%D%/tcp/port_watch.cpp %D%/tcp/regions.cpp %D%/tcp/socket.cpp %D%/tcp/wire.cpp
+UCT_TCP_SOURCES = $(UNIT_tcp_ep) $(UNIT_tcp_iface) $(UNIT_tcp_md) \
+	%D%/tcp/address.h %D%/tcp/batch.h %D%/tcp/config.h %D%/tcp/device.h %D%/tcp/ep.h \
+	%D%/tcp/iface.h %D%/tcp/lobby.h %D%/tcp/md.h %D%/tcp/port_watch.h %D%/tcp/receiver.h \
+	%D%/tcp/regions.h %D%/tcp/reply_queue.h %D%/tcp/rx_desc.h %D%/tcp/socket.h \
+	%D%/tcp/tx_stream.h %D%/tcp/wire.h
+if UNITY
+nodist_libuct_base_la_SOURCES = unity/uct_base.cpp
+EXTRA_libuct_base_la_SOURCES = $(UCT_BASE_SOURCES)
+nodist_libuct_self_la_SOURCES = unity/uct_self.cpp
+EXTRA_libuct_self_la_SOURCES = $(UCT_SELF_SOURCES)
+nodist_libuct_tcp_la_SOURCES = unity/tcp_ep.cpp unity/tcp_iface.cpp unity/tcp_md.cpp
+EXTRA_libuct_tcp_la_SOURCES = $(UCT_TCP_SOURCES)
+else
+libuct_base_la_SOURCES = $(UCT_BASE_SOURCES)
+libuct_self_la_SOURCES = $(UCT_SELF_SOURCES)
+libuct_tcp_la_SOURCES = $(UCT_TCP_SOURCES)
+endif
 
 # The scripted transport is linked into tests, which register it.
 check_LTLIBRARIES += libuct_fake.la

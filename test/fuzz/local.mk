@@ -63,7 +63,8 @@ fuzz_control_session_LDADD = $(FUZZ_LIBS) libucp_core.la libucs_int.la libufx_uc
 FUZZ_TARGETS += fuzz_address
 fuzz_address_SOURCES = %D%/fuzz_address.cpp
 fuzz_address_LDFLAGS = $(FUZZ_LINK_WITH)
-fuzz_address_LDADD = $(FUZZ_LIBS) libucp_int.la libucs_int.la libufx_ucs.la
+fuzz_address_LDADD = $(FUZZ_LIBS) libucp_int.la libucp_core.la libucs_int.la libufx_uct.la \
+	libufx_ucs.la
 
 check_PROGRAMS += $(FUZZ_TARGETS)
 dist_noinst_SCRIPTS += %D%/replay_seeds.sh %D%/fuzz_all.sh

@@ -1,23 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The pure failover core: the same objects in the library, in the explorer and in the tests.
-UFX_CORE_SOURCES = \
-	%D%/action.cpp \
-	%D%/am_rx.cpp \
-	%D%/am_tx.cpp \
-	%D%/control_codec.cpp \
-	%D%/control_msg.cpp \
-	%D%/ep.cpp \
-	%D%/ep_judge.cpp \
-	%D%/lane.cpp \
-	%D%/lane_seal.cpp \
-	%D%/order_group.cpp \
-	%D%/peer.cpp \
-	%D%/peer_control.cpp \
-	%D%/peer_rails.cpp \
-	%D%/rail.cpp \
-	%D%/seal_book.cpp \
-	%D%/types.cpp \
-	%D%/window.cpp \
+UNIT_core_lane = %D%/lane.cpp %D%/lane_seal.cpp %D%/seal_book.cpp %D%/window.cpp
+UNIT_core_ep = %D%/am_rx.cpp %D%/am_tx.cpp %D%/ep.cpp %D%/ep_judge.cpp %D%/order_group.cpp
+UNIT_core_peer = %D%/peer.cpp %D%/peer_control.cpp %D%/peer_rails.cpp %D%/rail.cpp
+UNIT_core_msg = %D%/action.cpp %D%/control_codec.cpp %D%/control_msg.cpp %D%/types.cpp
+UFX_CORE_SOURCES = $(UNIT_core_lane) $(UNIT_core_ep) $(UNIT_core_peer) $(UNIT_core_msg) \
 	%D%/action.h \
 	%D%/am_rx.h \
 	%D%/am_tx.h \
@@ -43,4 +30,9 @@ UFX_CORE_SOURCES = \
 	%D%/window.h
 
 noinst_LTLIBRARIES += libucp_core.la
+if UNITY
+nodist_libucp_core_la_SOURCES = unity/core_lane.cpp unity/core_ep.cpp unity/core_peer.cpp unity/core_msg.cpp
+EXTRA_libucp_core_la_SOURCES = $(UFX_CORE_SOURCES)
+else
 libucp_core_la_SOURCES = $(UFX_CORE_SOURCES)
+endif

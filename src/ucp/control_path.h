@@ -5,6 +5,7 @@
 #include "ucp/address.h"
 #include "ucp/control_conn.h"
 #include "ucp/control_link.h"
+#include "ucs/acceptor.h"
 #include "ucs/owner.h"
 
 #include <functional>
@@ -91,6 +92,7 @@ private:
 
     worker &worker_;
     std::vector<std::unique_ptr<gate>> gates_;
+    ucs::acceptor acceptor_;
     std::vector<std::unique_ptr<control_conn>> conns_;
     std::vector<std::unique_ptr<control_link>> links_;
     bool swept_ = true;

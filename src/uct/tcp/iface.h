@@ -141,6 +141,7 @@ private:
     ucs::fd epoll_;
     ucs::fd timer_; // wakes a sleeping user for a deadline
     listener listener_;
+    ucs::acceptor acceptor_;
     uint16_t port_told_; // listener_.port, as far as the event callback knows
     lobby lobby_;
     std::unique_ptr<port_watch> port_;

@@ -101,7 +101,7 @@ void iface::dispatch(uint64_t tag, uint32_t events) noexcept
 void iface::accept_some() noexcept
 {
     for (int i = 0; i < accepts_per_poll && listener_.socket; i++) {
-        ucs::fd socket = accept_on(listener_.socket, settings_);
+        ucs::fd socket = accept_on(listener_.socket, acceptor_, settings_);
         if (!socket) {
             return;
         }

@@ -193,9 +193,9 @@ ucs::result<ucs::fd> start_connect(const device &from, const config &with, const
     return made;
 }
 
-ucs::fd accept_on(const ucs::fd &socket, const config &with) noexcept
+ucs::fd accept_on(const ucs::fd &socket, ucs::acceptor &by, const config &with) noexcept
 {
-    ucs::fd made(accept4(socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    ucs::fd made = by.take(socket);
     if (made) {
         set_options(made, with);
     }

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "device.h"
 
+#include "ucs/acceptor.h"
 #include "ucs/fd.h"
 #include "ucs/result.h"
 
@@ -30,7 +31,8 @@ struct listener {
                                                  const ip_address &to, uint16_t port);
 
 // Next connection that waits, with the options of a connection set; invalid if there is none.
-[[nodiscard]] ucs::fd accept_on(const ucs::fd &socket, const config &with) noexcept;
+[[nodiscard]] ucs::fd accept_on(const ucs::fd &socket, ucs::acceptor &by,
+                                const config &with) noexcept;
 
 // Takes the error that waits on the socket; 0 if none.
 [[nodiscard]] int socket_error(const ucs::fd &socket) noexcept;

@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -203,6 +204,45 @@ TEST_CASE("a control connection that is accepted in a worker's first turn is kep
     (void)ufx_ucp_worker_progress(a.handle); // connects; b has not made a turn yet
     REQUIRE(turn({&a, &b}, [&] { return live_lanes(ep) == 2; }));
     CHECK(log.count("control: connecting") == 1);
+}
+
+// No descriptor is left from construction to destruction.
+class no_descriptors {
+public:
+    no_descriptors()
+    {
+        REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+        const int lowest_free = ::dup(0);
+        REQUIRE(lowest_free >= 0);
+        ::close(lowest_free);
+        rlimit tight = before_;
+        tight.rlim_cur = static_cast<rlim_t>(lowest_free);
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &tight) == 0);
+    }
+    ~no_descriptors() { (void)::setrlimit(RLIMIT_NOFILE, &before_); }
+    no_descriptors(const no_descriptors &) = delete;
+    no_descriptors &operator=(const no_descriptors &) = delete;
+
+private:
+    rlimit before_{};
+};
+
+TEST_CASE("without descriptors a connection is closed at once, and keeps nobody awake", "[spine]")
+{
+    lone one;
+    const sockaddr_storage gate = one.w().control().address_of(0);
+    const ucs::fd stranger(::socket(AF_INET, SOCK_STREAM, 0));
+    REQUIRE(::connect(stranger.get(), reinterpret_cast<const sockaddr *>(&gate),
+                      sizeof(sockaddr_in)) == 0);
+    ucs::log_capture log;
+    {
+        const no_descriptors scarce;
+        REQUIRE(turn({&one}, [&] { return log.count("no descriptor left") == 1; }));
+        REQUIRE(turn({&one}, [&] { return ufx_ucp_worker_arm(one.handle) == UFX_OK; }));
+    }
+    char byte = 0;
+    CHECK(::recv(stranger.get(), &byte, 1, 0) <= 0);
+    CHECK(log.count("no descriptor left") == 1);
 }
 
 TEST_CASE("a worker that moves to another address says so until it is acked, and is reached there",

@@ -296,7 +296,8 @@ TEST_CASE("tcp: connections over lo are not paced", "[tcp]")
     REQUIRE(listening);
     auto connecting = tcp::start_connect(*device, with, device->ip, listening->port);
     REQUIRE(connecting);
-    ufx::ucs::fd accepted = tcp::accept_on(listening->socket, with);
+    ufx::ucs::acceptor by;
+    ufx::ucs::fd accepted = tcp::accept_on(listening->socket, by, with);
     REQUIRE(accepted);
     for (int socket : {connecting->get(), accepted.get()}) {
         char name[16] = {};

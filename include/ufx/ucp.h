@@ -329,7 +329,7 @@ UFX_API void ufx_ucp_rkey_buffer_release(void *buffer) UFX_NOEXCEPT;
 UFX_API ufx_status_t ufx_ucp_ep_rkey_unpack(ufx_ucp_ep_h ep, const void *buffer, size_t length,
                                             ufx_ucp_rkey_h *rkey) UFX_NOEXCEPT;
 
-/** Releases an unpacked key; operations that use it have completed. */
+/** Releases an unpacked key; operations that use it have completed, its worker is still there. */
 UFX_API void ufx_ucp_rkey_destroy(ufx_ucp_rkey_h rkey) UFX_NOEXCEPT;
 
 /* ---- Listeners and endpoints -----------------------------------------------------------------*/

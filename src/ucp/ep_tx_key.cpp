@@ -34,7 +34,7 @@ void ep_tx::on_rkey(const core::rkey_rep_msg &msg)
 {
     std::vector<ucs::handle> guilty;
     for (fragment &f : fragments_) {
-        if (!f.key_asked || f.refused_on != msg.rail ||
+        if (!f.key_asked || f.refused_on != msg.rail || f.key_generation != msg.asked ||
             f.part.key->memory_id() != msg.memory_id) {
             continue;
         }

@@ -104,6 +104,10 @@ void mem_table::deregister_all(mem &memory) noexcept
             handle = nullptr;
         }
     }
+    for (const mem::stale &old : memory.stale_) {
+        (void)ufx_uct_md_mem_dereg(context_.domains()[old.domain].handle(), old.handle);
+    }
+    memory.stale_.clear();
 }
 
 ucs::result<mem *> mem_table::map(const ufx_ucp_mem_params_t &params)
@@ -156,7 +160,7 @@ ufx_status_t mem_table::reregister(std::size_t domain)
     table_.for_each([&](ucs::handle, mem &memory) {
         mem::registration &there = memory.registrations_[domain];
         if (there.handle != nullptr) {
-            (void)ufx_uct_md_mem_dereg(context_.domains()[domain].handle(), there.handle);
+            memory.stale_.push_back({domain, there.handle}); // lanes of other rails may use it yet
             there.handle = nullptr;
         }
         ++there.generation;
@@ -221,6 +225,7 @@ void mem_table::on_rkey_req(peer &from, const core::rkey_req_msg &msg)
     core::rkey_rep_msg reply;
     reply.memory_id = msg.memory_id;
     reply.rail = msg.rail;
+    reply.asked = msg.generation;
     {
         const std::lock_guard guard(lock_);
         const mem *memory = table_.find(msg.memory_id);

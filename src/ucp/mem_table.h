@@ -52,12 +52,19 @@ private:
         std::uint32_t generation = 1;
     };
 
+    // Of a device that was lost meanwhile.
+    struct stale {
+        std::size_t domain = 0;
+        ufx_uct_mem_h handle = nullptr;
+    };
+
     std::uint64_t id_ = 0;
     std::byte *address_ = nullptr;
     std::size_t length_ = 0;
     std::uint64_t rights_ = 0;
     bool allocated_ = false;
     std::vector<registration> registrations_;
+    std::vector<stale> stale_;
 };
 
 // Any thread: one lock, never held while user code runs.

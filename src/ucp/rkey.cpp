@@ -147,6 +147,7 @@ extern "C" ufx_status_t ufx_ucp_ep_rkey_unpack(ufx_ucp_ep_h ep, const void *buff
         }
         auto guard = e.home().lock();
         ucp::rkey *key = std::move(made).value().release();
+        key->set_user(e.home());
         e.tx.keys.push_back(*key);
         *rkey = key;
         return UFX_OK;
@@ -155,7 +156,10 @@ extern "C" ufx_status_t ufx_ucp_ep_rkey_unpack(ufx_ucp_ep_h ep, const void *buff
 
 extern "C" void ufx_ucp_rkey_destroy(ufx_ucp_rkey_h rkey) noexcept
 {
-    if (rkey != nullptr) {
-        delete &ucp::rkey::of(rkey);
+    if (rkey == nullptr) {
+        return;
     }
+    ucp::rkey &key = ucp::rkey::of(rkey);
+    auto guard = key.user()->lock(); // its ep's list of keys is read by progress
+    delete &key;
 }

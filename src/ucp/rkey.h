@@ -22,6 +22,7 @@ namespace ufx::ucp {
 class context;
 class lane;
 class peer;
+class worker;
 
 namespace core {
 struct rkey_rep_msg;
@@ -40,6 +41,9 @@ public:
     rkey(const rkey &) = delete;
     rkey &operator=(const rkey &) = delete;
 
+    // The worker whose user unpacked it; none for a key of ucp itself.
+    worker *user() const { return user_; }
+    void set_user(worker &w) { user_ = &w; }
     std::uint64_t memory_id() const { return memory_id_; }
     bool holds(std::uint64_t address, std::size_t count) const
     {
@@ -70,6 +74,7 @@ private:
     ufx_uct_rkey_t unpack_for(std::size_t domain, const entry &from);
 
     context &context_;
+    worker *user_ = nullptr;
     std::uint64_t memory_id_ = 0;
     std::uint64_t address_ = 0;
     std::uint64_t length_ = 0;

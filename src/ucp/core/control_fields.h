@@ -71,7 +71,7 @@ template <class V> void fields(V &v, auto &m, rkey_req_msg *)
 }
 template <class V> void fields(V &v, auto &m, rkey_rep_msg *)
 {
-    v(m.memory_id); v(m.rail); v(m.generation); v(m.found); v(m.rkey);
+    v(m.memory_id); v(m.rail); v(m.asked); v(m.generation); v(m.found); v(m.rkey);
 }
 template <class V> void fields(V &v, auto &m, revoke_msg *) { ep_pair_fields(v, m); v(m.rendezvous); }
 template <class V> void fields(V &v, auto &m, revoke_ack_msg *)

@@ -152,6 +152,7 @@ struct rkey_req_msg {
 struct rkey_rep_msg {
     std::uint64_t memory_id = 0;
     rail_id rail = 0;
+    std::uint32_t asked = 0; // RKEY_REQ's generation
     std::uint32_t generation = 0;
     bool found = false; // false: no such memory, rkey empty
     blob<max_rkey_bytes> rkey;

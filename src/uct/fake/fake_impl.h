@@ -27,6 +27,7 @@ struct device {
 };
 
 struct region {
+    const class fake_md *owner;
     uintptr_t address;
     size_t length;
     uint64_t flags;
@@ -131,13 +132,14 @@ private:
         ufx_uct_error_cause_t cause;
     };
 
-    fake_iface(const ufx_uct_iface_params_t &params, device &on);
+    fake_iface(const fake_md &memory, const ufx_uct_iface_params_t &params, device &on);
 
     unsigned step();
     unsigned tell_events();
     unsigned pass_packets();
     unsigned pass_replies();
 
+    const fake_md &md_;
     device &device_;
     uint64_t id_;
     std::deque<packet> packets_out_;

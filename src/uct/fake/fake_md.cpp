@@ -157,8 +157,8 @@ ufx_status_t fake_md::mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h 
         return status;
     }
     const uint64_t key = the_fabric().next_id++;
-    the_fabric().regions[key] = {reinterpret_cast<uintptr_t>(params->address), params->length,
-                                 access_flags(*params)};
+    the_fabric().regions[key] = {this, reinterpret_cast<uintptr_t>(params->address),
+                                 params->length, access_flags(*params)};
     *memh = reinterpret_cast<ufx_uct_mem_h>(key);
     return UFX_OK;
 }
@@ -219,7 +219,7 @@ ucs::result<ucs::owner<fake_iface>> fake_md::open_iface(const ufx_uct_iface_para
     if (std::string_view(params.tl_name) != md_name_ || on == nullptr) {
         return UFX_ERR_NO_DEVICE;
     }
-    auto iface = ucs::make_owner<fake_iface>(params, *on);
+    auto iface = ucs::make_owner<fake_iface>(*this, params, *on);
     ufx_status_t status = iface->attach();
     if (status != UFX_OK) {
         return status;

@@ -42,7 +42,7 @@ inline std::vector<ucp::core::control_msg> one_of_each()
         addr_msg{1, 2, address},
         addr_ack_msg{1},
         rkey_req_msg{5, 1, 2},
-        rkey_rep_msg{5, 1, 3, true, rkey},
+        rkey_rep_msg{5, 1, 2, 3, true, rkey},
         revoke_msg{1, 2, 3},
         revoke_ack_msg{1, 2, 3},
         window_req_msg{1, 2},

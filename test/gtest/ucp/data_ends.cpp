@@ -4,9 +4,12 @@
 
 #include "ucp/control_path.h"
 #include "ucp/core/op_state.h"
+#include "ucp/peer.h"
+#include "ucp/proto.h"
 #include "ucp/worker.h"
 
 #include <deque>
+#include <optional>
 
 using ufx::test::fake_pair;
 using ufx::test::fill;
@@ -238,6 +241,49 @@ TEST_CASE("ucp: a key that is older than the target's device is refreshed, and t
     REQUIRE(p.until_done(fresh));
     CHECK(fresh.status == UFX_OK);
     CHECK(asked == so_far);
+}
+
+TEST_CASE("ucp: a late answer about an older key condemns no operation", "[data][fake]")
+{
+    using ufx::ucp::core::control_msg;
+    using ufx::ucp::core::rkey_rep_msg;
+    using ufx::ucp::core::rkey_req_msg;
+    fake_pair p("RAIL_HOLDOFF", "50ms");
+    std::vector<std::byte> local(mtu);
+    fill(local.data(), local.size(), 7);
+    std::optional<rkey_rep_msg> late;
+    auto &target = ufx::ucp::worker::of(p.b.worker).control();
+    target.filter.copies = [&](std::uint64_t, const control_msg &msg) {
+        if (const auto *reply = std::get_if<rkey_rep_msg>(&msg); reply != nullptr && !late) {
+            late = *reply;
+        }
+        return 1;
+    };
+    p.peers(0).tell(UFX_UCT_IFACE_DEVICE_FATAL);
+    p.rounds(20);
+    waiter first;
+    put(p, first, local);
+    REQUIRE(p.until_done(first));
+    REQUIRE(late.has_value());
+    target.filter.copies = nullptr;
+
+    ufx::ucp::worker &origin = ufx::ucp::worker::of(p.a.worker);
+    bool asked = false;
+    origin.control().filter.copies = [&](std::uint64_t, const control_msg &msg) {
+        const bool is_req = std::holds_alternative<rkey_req_msg>(msg);
+        const bool is_first = is_req && !asked;
+        asked = asked || is_req;
+        return is_first ? 0 : 1; // the question is under way for a while
+    };
+    p.peers(0).tell(UFX_UCT_IFACE_DEVICE_FATAL);
+    p.rounds(20);
+    waiter second;
+    put(p, second, local);
+    REQUIRE(p.until([&] { return asked; }));
+    ufx::ucp::on_rkey_rep(*origin.peers().front(), *late);
+    REQUIRE(p.until_done(second));
+    CHECK(second.status == UFX_OK);
+    CHECK(first_difference(p.b.memory, local.size(), 7) == local.size());
 }
 
 TEST_CASE("ucp: an atomic on memory without that right is refused", "[data][tcp]")

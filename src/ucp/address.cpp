@@ -38,7 +38,7 @@ void write_rail(ucs::byte_writer &w, const rail_address &rail)
     w.u8(is4 ? 4 : (is6 ? 6 : 0));
     w.u8(static_cast<std::uint8_t>(rail.transport.size()));
     w.bytes(rail.transport.data(), rail.transport.size());
-    w.be16(is4 ? ntohs(v4(rail.control).sin_port) : (is6 ? ntohs(v6(rail.control).sin6_port) : 0));
+    w.be16(port_of(rail.control));
     if (is4) {
         w.bytes(&v4(rail.control).sin_addr, 4);
     } else if (is6) {
@@ -231,13 +231,36 @@ std::string text_of(const sockaddr_storage &address)
     char text[INET6_ADDRSTRLEN] = "";
     if (address.ss_family == AF_INET) {
         (void)inet_ntop(AF_INET, &v4(address).sin_addr, text, sizeof(text));
-        return std::string(text) + ":" + std::to_string(ntohs(v4(address).sin_port));
+        return std::string(text) + ":" + std::to_string(port_of(address));
     }
     if (address.ss_family == AF_INET6) {
         (void)inet_ntop(AF_INET6, &v6(address).sin6_addr, text, sizeof(text));
-        return "[" + std::string(text) + "]:" + std::to_string(ntohs(v6(address).sin6_port));
+        return "[" + std::string(text) + "]:" + std::to_string(port_of(address));
     }
     return "(no address)";
+}
+
+std::uint16_t port_of(const sockaddr_storage &address)
+{
+    if (address.ss_family == AF_INET) {
+        return ntohs(v4(address).sin_port);
+    }
+    return address.ss_family == AF_INET6 ? ntohs(v6(address).sin6_port) : std::uint16_t{0};
+}
+
+ucs::result<sockaddr_storage> copy_sockaddr(const sockaddr *from, socklen_t length)
+{
+    if (from == nullptr || length < sizeof(sockaddr_in) ||
+        (from->sa_family != AF_INET && from->sa_family != AF_INET6)) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    sockaddr_storage to{};
+    to.ss_family = from->sa_family;
+    if (length < length_of(to)) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    std::memcpy(&to, from, length_of(to));
+    return to;
 }
 
 socklen_t length_of(const sockaddr_storage &address)

@@ -60,6 +60,10 @@ struct port_pair {
 
 // "10.0.0.1:4711" for logs.
 [[nodiscard]] std::string text_of(const sockaddr_storage &address);
+// 0 without an address.
+[[nodiscard]] std::uint16_t port_of(const sockaddr_storage &address);
+// INVALID_PARAM: neither IPv4 nor IPv6, or too short for that.
+[[nodiscard]] ucs::result<sockaddr_storage> copy_sockaddr(const sockaddr *from, socklen_t length);
 [[nodiscard]] socklen_t length_of(const sockaddr_storage &address);
 [[nodiscard]] bool same_address(const sockaddr_storage &a, const sockaddr_storage &b);
 // The same IP with port 0.

@@ -95,7 +95,11 @@ recv_message *am_handlers::take(const am_header &header)
     if (block == nullptr) {
         return nullptr;
     }
-    return messages_.take(header, static_cast<std::byte *>(block), index);
+    recv_message *message = messages_.take(header, static_cast<std::byte *>(block), index);
+    if (message == nullptr) {
+        give_back_block(block, index);
+    }
+    return message;
 }
 
 void am_handlers::give_back(recv_message &message)
@@ -104,6 +108,11 @@ void am_handlers::give_back(recv_message &message)
     const std::size_t index = message.block_class;
     message.forget_data();
     messages_.give_back(&message);
+    give_back_block(block, index);
+}
+
+void am_handlers::give_back_block(void *block, std::size_t index)
+{
     if (index == from_malloc) {
         std::free(block);
     } else {

@@ -38,6 +38,7 @@ public:
     void give_back(recv_message &message);
 
 private:
+    void give_back_block(void *block, std::size_t block_class);
     // Blocks of 256 bytes, 1 KB ... 64 KB come from pools; longer ones from malloc.
     static constexpr std::size_t classes = 5;
     static constexpr std::size_t from_malloc = classes;

@@ -38,12 +38,12 @@ ufx_status_t on_ep(ufx_ucp_ep_h handle, ufx_ucp_request_h *out, bool queues, F &
     return status;
 }
 
-ufx_status_t launch(ep &e, request &r, ufx_ucp_request_h *out)
+ufx_status_t launch(ep &e, request_pool::draft r, ufx_ucp_request_h *out)
 {
     if (out != nullptr) {
-        *out = r.handle();
+        *out = r->handle();
     }
-    e.tx.submit(r);
+    e.tx.submit(*r.release());
     return UFX_INPROGRESS;
 }
 
@@ -57,11 +57,11 @@ ufx_status_t move_one(ep &e, op kind, void *buffer, std::size_t length, std::uin
     if (length == 0) {
         return UFX_OK;
     }
-    request *r = e.home().requests.start(e.home(), &e, params, kind);
+    request_pool::draft r = e.home().requests.start(e.home(), &e, params, kind);
     r->pieces.push_back(
         {static_cast<std::byte *>(buffer), remote, length, &rkey::of(key), r->memory});
     shape_rma(e, *r);
-    return launch(e, *r, out);
+    return launch(e, std::move(r), out);
 }
 
 void tell_parent(request &notify)
@@ -72,22 +72,18 @@ void tell_parent(request &notify)
     }
 }
 
-request *make_notify(ep &e, request &parent, const ufx_ucp_notify_t &notify)
+request_pool::draft make_notify(ep &e, request &parent, const ufx_ucp_notify_t &notify)
 {
-    request *r = e.home().requests.start(e.home(), &e, nullptr, op::AM);
-    r->internal = true;
-    r->type = am_type::NOTIFY;
-    r->head.resize(notify_fixed + notify.length);
+    request_pool::draft r = start_internal(e, am_type::NOTIFY, notify_fixed + notify.length);
+    if (r == nullptr) {
+        return nullptr;
+    }
     ucs::store_le64(r->head.data(), notify.tag);
     if (notify.length != 0) {
         std::memcpy(r->head.data() + notify_fixed, notify.data, notify.length);
     }
     r->parent = parent.id;
     r->then = tell_parent;
-    if (shape_am(e, *r) != UFX_OK) {
-        e.home().requests.undo(*r);
-        return nullptr;
-    }
     return r;
 }
 
@@ -111,8 +107,7 @@ ufx_status_t move_list(ep &e, op kind, const ufx_ucp_transfer_t *transfers, std:
             return UFX_ERR_INVALID_PARAM;
         }
     }
-    request_pool &pool = e.home().requests;
-    request *r = pool.start(e.home(), &e, params, kind);
+    request_pool::draft r = e.home().requests.start(e.home(), &e, params, kind);
     for (std::size_t i = 0; i < count; ++i) {
         const ufx_ucp_transfer_t &t = transfers[i];
         if (t.length != 0) {
@@ -121,20 +116,18 @@ ufx_status_t move_list(ep &e, op kind, const ufx_ucp_transfer_t *transfers, std:
         }
     }
     if (r->pieces.empty() && notify == nullptr) {
-        pool.undo(*r);
         return UFX_OK;
     }
     r->answers = notify != nullptr ? 1 : 0;
     shape_rma(e, *r);
     if (notify != nullptr) {
-        request *n = make_notify(e, *r, *notify);
+        request_pool::draft n = make_notify(e, *r, *notify);
         if (n == nullptr) {
-            pool.undo(*r);
             return UFX_ERR_INVALID_PARAM;
         }
-        r->notify = n->id;
+        r->notify = n.release()->id; // submitted, or undone, with the list
     }
-    return launch(e, *r, out);
+    return launch(e, std::move(r), out);
 }
 
 ufx_status_t send_am(ep &e, std::uint16_t id, const void *header, std::size_t header_length,
@@ -150,8 +143,7 @@ ufx_status_t send_am(ep &e, std::uint16_t id, const void *header, std::size_t he
     const bool eager = (flags & UFX_UCP_OP_AM_EAGER) != 0;
     const bool rendezvous = length != 0 && !eager &&
                             ((flags & UFX_UCP_OP_AM_RNDV) != 0 || length > e.home().cfg().rndv_thresh);
-    request_pool &pool = e.home().requests;
-    request *r = pool.start(e.home(), &e, params, op::AM);
+    request_pool::draft r = e.home().requests.start(e.home(), &e, params, op::AM);
     r->am_id = id;
     r->user_header = static_cast<std::uint16_t>(header_length);
     const auto *bytes = static_cast<const std::byte *>(header);
@@ -167,22 +159,18 @@ ufx_status_t send_am(ep &e, std::uint16_t id, const void *header, std::size_t he
     if (status == UFX_OK) {
         status = shape_am(e, *r);
     }
-    if (status != UFX_OK) {
-        pool.undo(*r);
-        return status;
-    }
-    return launch(e, *r, out);
+    return status == UFX_OK ? launch(e, std::move(r), out) : status;
 }
 
 ufx_status_t flush_ep(ep &e, const ufx_ucp_op_params_t *params, ufx_ucp_request_h *out)
 {
-    request *r = e.home().requests.start(e.home(), &e, params, op::FLUSH);
+    request_pool::draft r = e.home().requests.start(e.home(), &e, params, op::FLUSH);
     if (e.tx.flush(*r)) {
-        e.home().requests.undo(*r);
         return UFX_OK;
     }
+    request *taken = r.release();
     if (out != nullptr) {
-        *out = r->handle();
+        *out = taken->handle();
     }
     return UFX_INPROGRESS;
 }
@@ -199,23 +187,22 @@ void tell_worker_flush(request &part)
 
 ufx_status_t flush_worker(worker &w, const ufx_ucp_op_params_t *params, ufx_ucp_request_h *out)
 {
-    request *whole = w.requests.start(w, nullptr, params, op::FLUSH);
+    request_pool::draft whole = w.requests.start(w, nullptr, params, op::FLUSH);
     for (const ucs::owner<ep> &e : w.eps()) {
-        request *part = w.requests.start(w, e.get(), nullptr, op::FLUSH);
+        request_pool::draft part = w.requests.start(w, e.get(), nullptr, op::FLUSH);
         part->parent = whole->id;
         part->then = tell_worker_flush;
-        if (e->tx.flush(*part)) {
-            w.requests.undo(*part);
-        } else {
+        if (!e->tx.flush(*part)) {
+            (void)part.release(); // tell_worker_flush finds no whole if a later part lacks memory
             whole->state.add(1);
         }
     }
     if (whole->state.fragment_final(UFX_OK)) {
-        w.requests.undo(*whole);
         return UFX_OK;
     }
+    request *taken = whole.release();
     if (out != nullptr) {
-        *out = whole->handle();
+        *out = taken->handle();
     }
     return UFX_INPROGRESS;
 }

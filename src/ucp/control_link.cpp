@@ -82,7 +82,7 @@ void control_link::send(std::vector<std::uint8_t> frame, unsigned attempt)
     }
 }
 
-void control_link::heard(core::time_ns)
+void control_link::heard()
 {
     heard_at_ = path_.home().attended_time();
     unanswered_ = false;
@@ -90,7 +90,7 @@ void control_link::heard(core::time_ns)
 
 void control_link::heard_by_lane(core::time_ns now)
 {
-    heard(now);
+    heard();
     lane_until_ = now + lane_answers_ns;
 }
 
@@ -111,7 +111,7 @@ void control_link::opened(control_conn &conn)
 {
     conn.set_open();
     ufx_debug("control: connected to %016lx by %s", uuid_, text_of(conn.remote()).c_str());
-    heard(path_.home().now());
+    heard();
     backoff_.reset();
     for (target &t : targets_) {
         t.refused = false;

@@ -51,7 +51,7 @@ public:
     // Wants a tick within milliseconds.
     bool busy() const { return !finished_ && (!is_open() || unanswered_); }
     std::size_t open_count() const;
-    void heard(core::time_ns now);
+    void heard();
     // The peer has begun to send over lanes: it may not get what goes by connections.
     void heard_by_lane(core::time_ns now);
     bool wants_lanes(core::time_ns now) const;

@@ -154,9 +154,7 @@ void control_path::on_acceptable(void *arg, std::uint32_t)
 void control_path::accept_from(gate &g)
 {
     sockaddr_storage remote{};
-    socklen_t size = sizeof(remote);
-    ucs::fd socket(::accept4(g.socket.get(), reinterpret_cast<sockaddr *>(&remote), &size,
-                             SOCK_NONBLOCK | SOCK_CLOEXEC));
+    ucs::fd socket = acceptor_.take(g.socket, &remote);
     if (!socket) {
         return;
     }
@@ -262,7 +260,7 @@ void control_path::on_frame(control_conn &conn, std::span<const std::uint8_t> me
         envelope.to != worker_.uuid()) {
         return; // before HELLO, or for another worker
     }
-    conn.link->heard(worker_.now());
+    conn.link->heard();
     if (peer *p = conn.link->remote()) {
         p->on_control(frame->msg);
     }
@@ -283,7 +281,7 @@ void control_path::on_hello(control_conn &conn, const core::control_envelope &en
     }
     if (hello.address.empty()) { // a sign of life is asked for, or given
         if (conn.link != nullptr) {
-            conn.link->heard(worker_.now());
+            conn.link->heard();
             if (!hello.is_reply) {
                 core::hello_msg answer;
                 answer.is_reply = true;

@@ -17,19 +17,6 @@ namespace ufx::ucp {
 
 namespace {
 
-ucs::result<sockaddr_storage> copy_sockaddr(const sockaddr *from, socklen_t length)
-{
-    sockaddr_storage to{};
-    if (from == nullptr ||
-        (from->sa_family == AF_INET && length < sizeof(sockaddr_in)) ||
-        (from->sa_family == AF_INET6 && length < sizeof(sockaddr_in6)) ||
-        (from->sa_family != AF_INET && from->sa_family != AF_INET6)) {
-        return UFX_ERR_INVALID_PARAM;
-    }
-    std::memcpy(&to, from, from->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
-    return to;
-}
-
 ufx_status_t open_by_address(worker &w, ep &e, const ufx_ucp_ep_params_t &params)
 {
     const auto address = decode_worker_address(
@@ -149,7 +136,7 @@ void ep::remove_lane(lane &l)
     }
 }
 
-void ep::lane_live(const core::lane_ref &)
+void ep::lane_live()
 {
     if (state_ == UFX_UCP_EP_CONNECTING) {
         state_ = UFX_UCP_EP_CONNECTED;
@@ -229,6 +216,15 @@ void ep::on_error_text(ufx_status_t status, ufx_ucp_refusal_t code, const std::s
     fail({UFX_UCP_EP_EVENT_ERROR, status, code, text});
 }
 
+void ep::lack_memory()
+{
+    on_error_text(UFX_ERR_NO_MEMORY, UFX_UCP_REFUSED_NONE, "there is no memory to go on");
+    if (peer_ != nullptr && !close_sent_) {
+        close_sent_ = true;
+        peer_->close_ep(*this);
+    }
+}
+
 // Operations end first; their callbacks, and handlers of what has arrived, run before the event.
 void ep::fail(event what)
 {
@@ -294,7 +290,7 @@ ufx_status_t ep::close(ufx_ucp_close_mode_t mode, const ufx_ucp_op_params_t *par
     if (closing_) {
         return UFX_ERR_SHUTDOWN;
     }
-    request *r = worker_.requests.start(worker_, nullptr, params, op::CLOSE);
+    request *r = worker_.requests.start(worker_, nullptr, params, op::CLOSE).release();
     close_request_ = r->id;
     closing_ = true;
     state_ = UFX_UCP_EP_CLOSING;

@@ -11,7 +11,9 @@
 #include "ucp/handles.h"
 #include "ucp/lane.h"
 
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ufx::ucp {
@@ -54,7 +56,7 @@ public:
     lane *find_lane(core::rail_id rail, core::epoch_t epoch) const;
     void add_lane(lane &l) { lanes_.push_back(&l); }
     void remove_lane(lane &l);
-    void lane_live(const core::lane_ref &ref);
+    void lane_live();
     bool has_open_lane() const;
 
     ep_tx tx;
@@ -68,6 +70,16 @@ public:
     // From the peer's executor.
     void join(peer &p, core::ep_id peer_ep, std::uint64_t connection);
     void on_error(ufx_status_t status, core::cause why, core::refusal code);
+    // Runs `step`. Without memory for it the ep fails here and is closed for the peer, so that every
+    // operation has its end.
+    template <class F> void or_fail(F &&step)
+    {
+        try {
+            std::forward<F>(step)();
+        } catch (const std::bad_alloc &) {
+            lack_memory();
+        }
+    }
     void on_error_text(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text);
     // What a later on_error() is to say.
     void explain_error(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text);
@@ -84,6 +96,7 @@ public:
     ucs::handle close_request() const { return close_request_; }
 
 private:
+    [[gnu::cold]] void lack_memory();
     struct event {
         ufx_ucp_ep_event_type_t type;
         ufx_status_t status;

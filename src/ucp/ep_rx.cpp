@@ -10,6 +10,8 @@
 #include "ucs/log.h"
 #include "ucs/trace_point.h"
 
+#include <new>
+
 namespace ufx::ucp {
 
 ep_rx::~ep_rx()
@@ -37,7 +39,8 @@ ufx_status_t ep_rx::on_am(rail &port, void *data, std::size_t length, unsigned)
         return UFX_OK;
     }
     port.count.rx_bytes += payload.size();
-    target->rx.on_frame(header, payload);
+    // The lane counts the frame as delivered, so it may not just be dropped.
+    target->or_fail([&] { target->rx.on_frame(header, payload); });
     return UFX_OK;
 }
 
@@ -64,7 +67,7 @@ void ep_rx::on_frame(const am_header &header, std::span<const std::byte> payload
     if (message == nullptr && fresh) {
         message = insert(header);
         if (message == nullptr) {
-            return; // no memory, or a lie about numbers: as if it had been lost
+            return; // a lie about numbers: as if it had been lost
         }
     }
     switch (machine.rx().arrived(header.rail, header.epoch, header.number, bytes)) {
@@ -106,6 +109,7 @@ recv_message *ep_rx::find(core::am_number first)
 }
 
 // Messages are runs of numbers that do not overlap; a peer that says otherwise is not believed.
+// Throws bad_alloc.
 recv_message *ep_rx::insert(const am_header &header)
 {
     const core::am_number first = header.number - header.index;
@@ -128,7 +132,7 @@ recv_message *ep_rx::insert(const am_header &header)
     }
     recv_message *message = ep_.home().handlers.take(header);
     if (message == nullptr) {
-        return nullptr;
+        throw std::bad_alloc();
     }
     message->ep = ep_.id();
     message->skipped = header.type == am_type::SKIP;
@@ -152,7 +156,12 @@ unsigned ep_rx::progress()
         deliver_next_ = end;
         messages_.erase(message);
         ep_.failover()->rx().handled(message.held);
-        deliver(message);
+        try {
+            deliver(message);
+        } catch (...) { // no handler of the user throws: the message is still ours
+            drop(message);
+            throw;
+        }
         ++delivered;
     }
     ack();

@@ -55,7 +55,7 @@ void ep_tx::submit(request &r)
         return;
     }
     start(r);
-    progress();
+    ep_.or_fail([this] { progress(); }); // it is accepted: whatever happens, it has an end
 }
 
 void ep_tx::start(request &r)
@@ -213,9 +213,6 @@ void ep_tx::cancel(request &r)
         r.finish(UFX_ERR_CANCELED);
         return;
     }
-    if (r.kind == op::CLOSE) {
-        return;
-    }
     const ucs::handle id = r.id;
     const bool was_sent = r.unposted == 0;
     drop_unposted(r, UFX_ERR_CANCELED, core::cause::NONE, true);
@@ -239,7 +236,7 @@ void ep_tx::expire(request &r)
     if (r.completed) {
         return;
     }
-    if (r.kind == op::FLUSH || r.kind == op::CLOSE) {
+    if (r.kind == op::FLUSH) {
         r.ucs::list_node<queue_tag>::unlink();
         r.finish(UFX_ERR_TIMEOUT);
         return;
@@ -428,6 +425,7 @@ unsigned ep_tx::progress()
         return 0;
     }
     posting_ = true;
+    const std::unique_ptr<bool, void (*)(bool *)> end(&posting_, [](bool *on) { *on = false; });
     for (const auto &p : ports_) {
         p->refused = false;
     }
@@ -436,7 +434,6 @@ unsigned ep_tx::progress()
     posted += post_ams();
     posted += post_rma();
     posted += post_ams(); // notifications of lists that have just begun
-    posting_ = false;
     return posted;
 }
 

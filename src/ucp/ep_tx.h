@@ -111,7 +111,7 @@ private:
     unsigned post_rma();
     void admit_ams();
     ufx_status_t post_part(lane &over, fragment &f);
-    ufx_status_t post_slice(request &r, bool &posted);
+    ufx_status_t post_slice(request &r, bool &more);
     lane *pick(std::size_t length, rkey *key);
     double weight_of(const lane &over) const;
     std::size_t room_of(const lane &over) const;

@@ -252,10 +252,10 @@ unsigned ep_tx::post_replays()
     return posted;
 }
 
-// Cuts the next fragment off a request and posts it. `posted` false: no lane takes it now.
-ufx_status_t ep_tx::post_slice(request &r, bool &posted)
+// Cuts the next fragment off a request and posts it. `more` false: no lane takes it now.
+ufx_status_t ep_tx::post_slice(request &r, bool &more)
 {
-    posted = false;
+    more = false;
     const transfer &piece = r.pieces[r.piece];
     transfer slice = piece;
     slice.local += r.offset;
@@ -276,11 +276,11 @@ ufx_status_t ep_tx::post_slice(request &r, bool &posted)
             return status;
         }
         refuse(*over, status);
-        posted = true; // another lane may take it
+        more = true; // another lane may take it
         return UFX_OK;
     }
     fragments_.push_back(*f);
-    posted = true;
+    more = true;
     if (is_put && r.group != 0) {
         ep_.failover()->put_posted(r.group, over->ref().rail);
     }

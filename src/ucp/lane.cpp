@@ -281,22 +281,26 @@ ufx_status_t lane::on_purged(void *arg, const ufx_uct_op_desc_t *op, ufx_uct_ver
                              std::size_t bytes) noexcept
 {
     auto &run = *static_cast<purge_run *>(arg);
-    lane &self = *run.self;
-    if (run.ops.empty()) {
+    run.self->peer_.or_die([&] { run.self->add_purged(run.ops, op, verdict, bytes); });
+    return UFX_OK;
+}
+
+void lane::add_purged(std::vector<core::purged_op> &ops, const ufx_uct_op_desc_t *op,
+                      ufx_uct_verdict_t verdict, std::size_t bytes)
+{
+    if (ops.empty()) {
         ucs::trace_point("mid_purge");
     }
-    const bool ours = op->comp == &self.nop_ || op->comp == &self.quiet_ ||
-                      (op->kind == UFX_UCT_OP_AM && op->am_id == uct_am_control) || self.owner_ == nullptr;
+    const bool ours = op->comp == &nop_ || op->comp == &quiet_ ||
+                      (op->kind == UFX_UCT_OP_AM && op->am_id == uct_am_control) || owner_ == nullptr;
     if (ours) {
         core::purged_op nop;
         nop.fragment.kind = core::op_kind::NOP;
         nop.verdict = static_cast<core::verdict>(verdict);
-        run.ops.push_back(nop);
-        return UFX_OK;
+        ops.push_back(nop);
+        return;
     }
-    run.ops.push_back(
-        self.owner_->tx.on_purge(self, op, static_cast<core::verdict>(verdict), bytes));
-    return UFX_OK;
+    ops.push_back(owner_->tx.on_purge(*this, op, static_cast<core::verdict>(verdict), bytes));
 }
 
 void lane::purge(const core::landed_position &landed)

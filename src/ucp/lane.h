@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ucp/core/action.h"
+#include "ucp/core/ep.h"
 #include "ucp/lane_control.h"
 #include "ucs/bytes.h"
 #include "ucs/owner.h"
@@ -12,6 +13,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace ufx::ucp {
 
@@ -106,6 +108,8 @@ private:
     void report_quiet(ufx_status_t status);
     static void on_quiet(ufx_uct_completion_t *comp) UFX_NOEXCEPT;
     static void on_nop(ufx_uct_completion_t *comp) UFX_NOEXCEPT;
+    void add_purged(std::vector<core::purged_op> &ops, const ufx_uct_op_desc_t *op,
+                    ufx_uct_verdict_t verdict, std::size_t bytes);
     static ufx_status_t on_purged(void *arg, const ufx_uct_op_desc_t *op, ufx_uct_verdict_t verdict,
                                   std::size_t bytes) UFX_NOEXCEPT;
 

@@ -57,10 +57,15 @@ void control_sender::send(const control_part &head, std::span<const std::uint8_t
         w.bytes(bytes.data(), bytes.size());
         parts_.push_back(std::move(part));
     }
-    if (in_queue_ || post() == UFX_OK) {
-        return;
+    // BUSY: there has come room meanwhile.
+    ufx_status_t queued = UFX_ERR_BUSY;
+    for (unsigned i = 0; i < max_attempts && !in_queue_ && queued == UFX_ERR_BUSY; ++i) {
+        if (post() == UFX_OK) {
+            return;
+        }
+        queued = ufx_uct_ep_pending_add(over_, &pending_);
+        in_queue_ = queued == UFX_OK;
     }
-    in_queue_ = ufx_uct_ep_pending_add(over_, &pending_) == UFX_OK;
 }
 
 ufx_status_t control_sender::post()

@@ -51,6 +51,7 @@ private:
     ufx_status_t post();
 
     static constexpr std::size_t max_waiting = 64;
+    static constexpr unsigned max_attempts = 4; // then it is resent
     ufx_uct_ep_h over_;
     std::size_t part_bytes_;
     std::deque<std::vector<std::uint8_t>> parts_;

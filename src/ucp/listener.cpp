@@ -52,27 +52,20 @@ ucs::result<listener *> listener::create(worker &w, const ufx_ucp_listener_param
         params.conn_cb == nullptr) {
         return UFX_ERR_INVALID_PARAM;
     }
-    sockaddr_storage address{};
-    const int family = params.sockaddr->sa_family;
-    const std::size_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-    if ((family != AF_INET && family != AF_INET6) || params.sockaddr_length < size) {
-        return UFX_ERR_INVALID_PARAM;
+    const ucs::result<sockaddr_storage> address =
+        copy_sockaddr(params.sockaddr, params.sockaddr_length);
+    if (!address) {
+        return address.error();
     }
-    std::memcpy(&address, params.sockaddr, size);
     ucs::owner<listener> made = ucs::make_owner<listener>(w, params.conn_cb, params.conn_arg);
-    const auto opened = w.control().add_listener(address, *made);
+    const auto opened = w.control().add_listener(*address, *made);
     if (!opened) {
         return opened.error();
     }
     return made.release();
 }
 
-std::uint16_t listener::port() const
-{
-    return address_.ss_family == AF_INET6
-               ? ntohs(reinterpret_cast<const sockaddr_in6 &>(address_).sin6_port)
-               : ntohs(reinterpret_cast<const sockaddr_in &>(address_).sin_port);
-}
+std::uint16_t listener::port() const { return port_of(address_); }
 
 void listener::forget(conn_request &request)
 {

@@ -150,7 +150,7 @@ rail *peer::local_port(core::rail_id id) const
 void peer::heard()
 {
     if (control_link *link = worker_.control().find_link(uuid())) {
-        link->heard(now());
+        link->heard();
     }
 }
 

@@ -18,7 +18,9 @@
 
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ufx::ucp {
@@ -54,8 +56,18 @@ public:
     void event(F &&feed)
     {
         const std::size_t from = actions_.size();
-        feed(core_, now(), actions_);
+        or_die([&] { feed(core_, now(), actions_); });
         follow_gates(from);
+    }
+    // Runs `step`. Without memory for it this side may have missed what it had to do, so that it gives
+    // the peer up: its eps fail.
+    template <class F> void or_die(F &&step)
+    {
+        try {
+            std::forward<F>(step)();
+        } catch (const std::bad_alloc &) {
+            declare_dead("there is no memory to go on with it");
+        }
     }
     // Carries out what is on the list; false if there was nothing.
     bool run();
@@ -185,6 +197,7 @@ private:
     core::config cfg_;
     core::peer core_;
     core::action_list actions_;
+    std::size_t next_action_ = 0; // to be run
     peer *twin_ = nullptr;
     std::string death_;
     std::uint64_t next_connection_ = 1;

@@ -33,11 +33,12 @@ bool peer::run()
     if (actions_.empty()) {
         return false;
     }
-    for (std::size_t i = 0; i < actions_.size(); ++i) {
-        const core::action a = std::move(actions_[i]); // the list may grow, and move
-        std::visit([&](const auto &what) { act(what); }, a);
+    while (next_action_ < actions_.size()) {
+        const core::action a = std::move(actions_[next_action_++]); // the list may grow, and move
+        or_die([&] { std::visit([&](const auto &what) { act(what); }, a); });
     }
     actions_.clear();
+    next_action_ = 0;
     return true;
 }
 
@@ -116,7 +117,7 @@ void peer::act(const core::act::connect_lane &a)
 void peer::act(const core::act::lane_live &a)
 {
     if (ep *e = find_ep(a.lane.ep)) {
-        e->lane_live(a.lane);
+        e->lane_live();
     }
 }
 

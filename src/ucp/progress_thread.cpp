@@ -37,9 +37,19 @@ void progress_thread::run()
             (void)::poll(nullptr, 0, idle_ms); // what is readable is the user's to read
             continue;
         }
-        const auto held = worker_.lock();
-        (void)ucs::guard([this] { (void)worker_.progress_inner(); });
+        if (step()) {
+            (void)::poll(nullptr, 0, idle_ms); // time for the user to see it
+        }
     }
+}
+
+// @return whether the user has to come
+bool progress_thread::step()
+{
+    const auto held = worker_.lock();
+    unsigned handled = 0;
+    (void)ucs::guard([&] { handled = worker_.progress_inner(); });
+    return (handled != 0 || worker_.has_work()) && worker_.wake().hand_over();
 }
 
 } // namespace ufx::ucp

@@ -20,6 +20,7 @@ public:
 
 private:
     void run();
+    bool step();
 
     worker &worker_;
     std::atomic<bool> stop_{false}; // set by the destructor, read by thread_; relaxed

@@ -44,17 +44,13 @@ void shape_rma(ep &e, request &r)
     r.length = total;
 }
 
-void send_internal(ep &e, am_type type, std::span<const std::byte> body)
+request_pool::draft start_internal(ep &e, am_type type, std::size_t size)
 {
-    request *r = e.home().requests.start(e.home(), &e, nullptr, op::AM);
+    request_pool::draft r = e.home().requests.start(e.home(), &e, nullptr, op::AM);
     r->internal = true;
     r->type = type;
-    r->head.assign(body.begin(), body.end());
-    if (shape_am(e, *r) != UFX_OK) {
-        e.home().requests.undo(*r);
-        return;
-    }
-    e.tx.submit(*r);
+    r->head.resize(size);
+    return shape_am(e, *r) == UFX_OK ? std::move(r) : nullptr;
 }
 
 } // namespace ufx::ucp

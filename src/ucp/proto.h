@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ucp/core/control_msg.h"
-#include "ucp/request.h"
+#include "ucp/request_pool.h"
 
 #include <span>
 
@@ -18,8 +18,9 @@ class recv_message;
 [[nodiscard]] ufx_status_t shape_am(ep &e, request &r);
 // Lists the pieces' parts of a put, get or receive.
 void shape_rma(ep &e, request &r);
-// A message of ucp to the peer, of few bytes.
-void send_internal(ep &e, am_type type, std::span<const std::byte> body);
+// A message of ucp to the peer: its `head`, of `size` bytes, is to be filled, then it is to be
+// submitted. None if it is too long.
+[[nodiscard]] request_pool::draft start_internal(ep &e, am_type type, std::size_t size);
 
 // Rendezvous.
 // Makes the request an RTS of that payload.

@@ -11,7 +11,6 @@
 #include "ucp/worker.h"
 #include "ucs/entry.h"
 
-#include <array>
 #include <cstring>
 
 namespace ufx::ucp {
@@ -76,9 +75,12 @@ void ep_rx::deliver_atomic_request(recv_message &message)
     if (!decode(message.body(), body)) {
         return;
     }
-    std::array<std::byte, atomic_rep_size> bytes;
-    encode(execute(ep_.home().ctx().memory, body), bytes.data());
-    send_internal(ep_, am_type::ATOMIC_REP, bytes);
+    // What may lack memory comes first: once executed, it is answered.
+    request_pool::draft reply = start_internal(ep_, am_type::ATOMIC_REP, atomic_rep_size);
+    if (reply != nullptr) {
+        encode(execute(ep_.home().ctx().memory, body), reply->head.data());
+        ep_.tx.submit(*reply.release());
+    }
 }
 
 void ep_rx::deliver_atomic_reply(recv_message &message)
@@ -110,7 +112,7 @@ ufx_status_t start_atomic(ep &e, const atomic_req_body &wanted, void *result,
                           const ufx_ucp_op_params_t *params, ufx_ucp_request_h *out)
 {
     worker &w = e.home();
-    request *r = w.requests.start(w, &e, params, op::ATOMIC);
+    request_pool::draft r = w.requests.start(w, &e, params, op::ATOMIC);
     atomic_req_body body = wanted;
     body.request = r->id;
     r->type = am_type::ATOMIC_REQ;
@@ -121,13 +123,12 @@ ufx_status_t start_atomic(ep &e, const atomic_req_body &wanted, void *result,
     r->result_size = body.size;
     r->length = body.size;
     if (const ufx_status_t status = shape_am(e, *r); status != UFX_OK) {
-        w.requests.undo(*r);
         return status;
     }
     if (out != nullptr) {
         *out = r->handle();
     }
-    e.tx.submit(*r);
+    e.tx.submit(*r.release());
     w.kick();
     return UFX_INPROGRESS;
 }

@@ -105,9 +105,11 @@ void send_ats(ep &e, const recv_message &rts, ufx_status_t status)
     if (!body_of(rts, body)) {
         return;
     }
-    std::array<std::byte, ats_size> bytes;
-    encode(ats_body{body.request, status}, bytes.data());
-    send_internal(e, am_type::ATS, bytes);
+    request_pool::draft answer = start_internal(e, am_type::ATS, ats_size);
+    if (answer != nullptr) {
+        encode(ats_body{body.request, status}, answer->head.data());
+        e.tx.submit(*answer.release());
+    }
 }
 
 void ep_rx::deliver_ats(recv_message &message)
@@ -227,11 +229,14 @@ ufx_status_t fetch(worker &w, recv_message &rts, void *buffer, std::size_t lengt
     if (!key || !key.value()->holds(body.address, static_cast<std::size_t>(body.length))) {
         return UFX_ERR_BAD_MESSAGE;
     }
-    request *r = w.requests.start(w, e, params, op::RECV);
-    r->internal = true;
-    r->own_key = std::move(key).value();
-    r->message = &rts;
-    r->then = after_fetch;
+    request_pool::draft made = w.requests.start(w, e, params, op::RECV);
+    made->internal = true;
+    made->own_key = std::move(key).value();
+    made->pieces.push_back({static_cast<std::byte *>(buffer), body.address, length,
+                            made->own_key.get(), made->memory});
+    made->message = &rts;
+    made->then = after_fetch;
+    request *r = made.release();
     rts.fetch = r;
     rts.at = recv_message::stage::FETCHING;
     if (out != nullptr) {
@@ -241,8 +246,6 @@ ufx_status_t fetch(worker &w, recv_message &rts, void *buffer, std::size_t lengt
         r->finish(rts.revoked ? UFX_ERR_CANCELED : UFX_OK);
         return UFX_INPROGRESS;
     }
-    r->pieces.push_back({static_cast<std::byte *>(buffer), body.address, length, r->own_key.get(),
-                         r->memory});
     shape_rma(*e, *r);
     e->tx.submit(*r);
     return UFX_INPROGRESS;

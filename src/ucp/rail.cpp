@@ -11,6 +11,7 @@
 #include "ucp/lane.h"
 #include "ucp/peer.h"
 #include "ucp/worker.h"
+#include "ucs/entry.h"
 #include "ucs/log.h"
 
 #include <algorithm>
@@ -25,8 +26,11 @@ using core::mutated;
 
 ufx_status_t on_control_am(void *arg, void *data, std::size_t length, unsigned) noexcept
 {
-    static_cast<rail *>(arg)->home().control().on_lane_part(
-        {static_cast<const std::uint8_t *>(data), length});
+    // Without memory it is lost, and resent.
+    (void)ucs::guard([&] {
+        static_cast<rail *>(arg)->home().control().on_lane_part(
+            {static_cast<const std::uint8_t *>(data), length});
+    });
     return UFX_OK;
 }
 
@@ -168,29 +172,34 @@ ufx_status_t rail::on_ep_error(void *, ufx_uct_ep_h ep, const ufx_uct_error_t *e
 
 void rail::on_event(void *arg, ufx_uct_iface_h, const ufx_uct_iface_event_t *event) noexcept
 {
-    auto &self = *static_cast<rail *>(arg);
-    switch (event->type) {
+    if (ucs::guard([&] { static_cast<rail *>(arg)->take_event(*event); }) != UFX_OK) {
+        ufx_error("%s: no memory to note an event of the device", static_cast<rail *>(arg)->name_.c_str());
+    }
+}
+
+void rail::take_event(const ufx_uct_iface_event_t &event)
+{
+    switch (event.type) {
     case UFX_UCT_IFACE_PORT_DOWN:
-        self.port_changed(false, event->text);
+        port_changed(false, event.text);
         break;
     case UFX_UCT_IFACE_PORT_UP:
-        self.port_changed(true, event->text);
+        port_changed(true, event.text);
         break;
     case UFX_UCT_IFACE_ADDR_CHANGED:
-        ufx_info("%s: address changed: %s", self.name_.c_str(),
-                 event->text != nullptr ? event->text : "");
-        self.worker_.control().move_gate(self.index_, find_device_address(self.name_).address);
-        self.tell_peers([&](peer &p) {
-            p.publish_address(self.index_);
-            p.port_hard(self.index_, core::cause::ADDRESS_GONE);
+        ufx_info("%s: address changed: %s", name_.c_str(), event.text != nullptr ? event.text : "");
+        worker_.control().move_gate(index_, find_device_address(name_).address);
+        tell_peers([&](peer &p) {
+            p.publish_address(index_);
+            p.port_hard(index_, core::cause::ADDRESS_GONE);
         });
-        self.query_port();
+        query_port();
         break;
     case UFX_UCT_IFACE_DEVICE_FATAL:
-        if (self.worker_.ctx().memory.reregister(self.md_) != UFX_OK) {
-            ufx_warn("%s: not all memory could be registered again", self.name_.c_str());
+        if (worker_.ctx().memory.reregister(md_) != UFX_OK) {
+            ufx_warn("%s: not all memory could be registered again", name_.c_str());
         }
-        self.tell_peers([&](peer &p) { p.port_hard(self.index_, core::cause::DEVICE_FATAL); });
+        tell_peers([&](peer &p) { p.port_hard(index_, core::cause::DEVICE_FATAL); });
         break;
     }
 }

@@ -97,6 +97,7 @@ private:
                                     const ufx_uct_error_t *error) UFX_NOEXCEPT;
     static void on_event(void *arg, ufx_uct_iface_h iface,
                          const ufx_uct_iface_event_t *event) UFX_NOEXCEPT;
+    void take_event(const ufx_uct_iface_event_t &event);
 
     worker &worker_;
     unsigned index_;

@@ -50,9 +50,15 @@ request_pool::~request_pool()
     table_.for_each([this](ucs::handle, request &r) { recycle(r); });
 }
 
-request *request_pool::start(worker &home, ep *target, const ufx_ucp_op_params_t *params, op kind)
+void request_pool::undoer::operator()(request *r) const
 {
-    request *r = requests_.take(home);
+    r->home.requests.undo(*r);
+}
+
+request_pool::draft request_pool::start(worker &home, ep *target,
+                                        const ufx_ucp_op_params_t *params, op kind)
+{
+    draft r(requests_.take(home));
     if (r == nullptr) {
         throw std::bad_alloc();
     }
@@ -99,7 +105,12 @@ fragment *request_pool::take_fragment(ep &target, request &r, core::op_kind kind
     if (f == nullptr) {
         throw std::bad_alloc();
     }
-    f->id = fragment_table_.insert(*f);
+    try {
+        f->id = fragment_table_.insert(*f);
+    } catch (...) {
+        fragments_.give_back(f);
+        throw;
+    }
     return f;
 }
 

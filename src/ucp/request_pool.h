@@ -6,6 +6,8 @@
 #include "ucp/request.h"
 #include "ucs/pool.h"
 
+#include <memory>
+
 namespace ufx::ucp {
 
 class request_pool {
@@ -16,10 +18,15 @@ public:
     request_pool(const request_pool &) = delete;
     request_pool &operator=(const request_pool &) = delete;
 
+    // A request that is not accepted yet: undone, unless it is released.
+    struct undoer {
+        void operator()(request *r) const;
+    };
+    using draft = std::unique_ptr<request, undoer>;
+
     // A request of one part for a posting call. `target` may be nullptr, `params` too. Throws
     // bad_alloc.
-    request *start(worker &home, ep *target, const ufx_ucp_op_params_t *params,
-                   op kind = op::CLOSE);
+    [[nodiscard]] draft start(worker &home, ep *target, const ufx_ucp_op_params_t *params, op kind);
     // The user does not hold it any more; it ends when its callback has run.
     void release(request &r);
     // Refused after start(): no callback.

@@ -58,14 +58,16 @@ void wakeup::on_timer(void *arg, std::uint32_t)
 
 void wakeup::on_signal(void *arg, std::uint32_t)
 {
-    ucs::eventfd_clear(static_cast<wakeup *>(arg)->signal_);
+    auto &self = *static_cast<wakeup *>(arg);
+    ucs::eventfd_clear(self.signal_);
+    self.owed_ = true;
 }
 
 int wakeup::event_fd() const { return worker_.loop().event_fd(); }
 
 ufx_status_t wakeup::arm()
 {
-    if (worker_.has_work()) {
+    if (owed_ || worker_.has_work()) {
         return UFX_ERR_BUSY;
     }
     const ufx_status_t status = ufx_uct_worker_arm(worker_.uct());
@@ -110,6 +112,15 @@ void wakeup::kick()
     if (armed_.load(std::memory_order_relaxed) && armed_.exchange(false, std::memory_order_acq_rel)) {
         signal();
     }
+}
+
+bool wakeup::hand_over()
+{
+    owed_ = armed_.exchange(false, std::memory_order_acq_rel) || owed_;
+    if (owed_) {
+        signal();
+    }
+    return owed_;
 }
 
 } // namespace ufx::ucp

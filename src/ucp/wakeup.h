@@ -30,6 +30,12 @@ public:
     void signal();
     // Any thread: only if somebody waits.
     void kick();
+    // The progress thread has handled events that the user may wait for: whoever waits is woken, again
+    // at each call until the user comes, as the thread also reads the signal itself. Under the
+    // worker's lock. @return whether somebody has to come
+    bool hand_over();
+    // The user makes progress or looks whether to wait. Under the worker's lock.
+    void user_came() { owed_ = false; }
 
 private:
     static void on_uct(void *arg, std::uint32_t events);
@@ -42,6 +48,7 @@ private:
     ucs::fd signal_;
     // Set by arm(), taken by kick(): whoever takes it writes the eventfd. acq_rel with itself.
     std::atomic<bool> armed_{false};
+    bool owed_ = false; // an event or a signal was taken, and the user has not come since
 };
 
 } // namespace ufx::ucp

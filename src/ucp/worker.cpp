@@ -174,7 +174,9 @@ unsigned worker::progress()
 {
     user_progress_.store(now(), std::memory_order_relaxed);
     const unsigned inner = progress_inner();
-    return inner + progress_outer();
+    const unsigned outer = progress_outer();
+    wakeup_->user_came();
+    return inner + outer;
 }
 
 unsigned worker::progress_inner()
@@ -192,11 +194,12 @@ unsigned worker::progress_inner()
         poll(now()); // what the loop has just accepted and heard must not lie in the future
     }
     count += run_peers();
-    running_.swap(scheduled_);
+    running_.insert(running_.end(), scheduled_.begin(), scheduled_.end());
+    scheduled_.clear();
     for (std::size_t i = 0; i < running_.size(); ++i) {
         if (running_[i] != nullptr) {
             ep &e = *running_[i];
-            count += e.tx.progress();
+            e.or_fail([&] { count += e.tx.progress(); });
             if (running_[i] != nullptr &&
                 std::find(outer_.begin(), outer_.end(), &e) == outer_.end()) {
                 outer_.push_back(&e);
@@ -220,21 +223,21 @@ unsigned worker::progress_outer()
         }
     }
     // Handlers may post, schedule and close: what they add waits for the next turn.
-    std::vector<ep *> turn;
-    turn.swap(outer_);
-    turn_ = &turn;
-    for (std::size_t i = 0; i < turn.size(); ++i) {
-        if (turn[i] != nullptr) {
-            count += turn[i]->rx.progress();
+    turn_.insert(turn_.end(), outer_.begin(), outer_.end());
+    outer_.clear();
+    for (std::size_t i = 0; i < turn_.size(); ++i) {
+        if (turn_[i] != nullptr) {
+            ep &e = *turn_[i];
+            e.or_fail([&] { count += e.rx.progress(); });
         }
     }
     count += requests.progress();
-    for (std::size_t i = 0; i < turn.size(); ++i) {
-        if (turn[i] != nullptr) {
-            count += turn[i]->deliver_events();
+    for (std::size_t i = 0; i < turn_.size(); ++i) {
+        if (turn_[i] != nullptr) {
+            count += turn_[i]->deliver_events();
         }
     }
-    turn_ = nullptr;
+    turn_.clear();
     count += run_peers();
     count += run_closes();
     count += run_peers();
@@ -317,7 +320,7 @@ core::time_ns worker::next_deadline() { return std::min(timers_.next_expiry(), n
 bool worker::has_work()
 {
     const auto waits = [](const auto &p) { return !p->actions().empty(); };
-    return !scheduled_.empty() || !outer_.empty() || !deferred_.empty() || !requests.empty() ||
+    return !scheduled_.empty() || !outer_.empty() || !turn_.empty() || !deferred_.empty() || !requests.empty() ||
            std::any_of(peers_.begin(), peers_.end(), waits) ||
            std::any_of(twins_.begin(), twins_.end(), waits);
 }
@@ -399,7 +402,14 @@ void worker::accept_ep(peer &from, core::ep_id peer_ep, std::uint64_t connection
     }
 }
 
-void worker::adopt(ucs::owner<ep> e) { owned_eps_.push_back(std::move(e)); }
+// Scheduling an ep then allocates nothing.
+void worker::adopt(ucs::owner<ep> e)
+{
+    owned_eps_.push_back(std::move(e));
+    for (std::vector<ep *> *list : {&scheduled_, &running_, &outer_, &turn_}) {
+        list->reserve(2 * owned_eps_.size());
+    }
+}
 
 void worker::unregister_ep(ep &e)
 {
@@ -409,18 +419,12 @@ void worker::unregister_ep(ep &e)
     std::erase(closing_, &e);
     std::erase(outer_, &e);
     std::replace(running_.begin(), running_.end(), &e, static_cast<ep *>(nullptr));
-    if (turn_ != nullptr) {
-        std::replace(turn_->begin(), turn_->end(), &e, static_cast<ep *>(nullptr));
-    }
+    std::replace(turn_.begin(), turn_.end(), &e, static_cast<ep *>(nullptr));
 }
 
 std::uint64_t worker::next_listener_connection(const sockaddr_storage &remote)
 {
-    const std::uint16_t port =
-        remote.ss_family == AF_INET6
-            ? ntohs(reinterpret_cast<const sockaddr_in6 &>(remote).sin6_port)
-            : ntohs(reinterpret_cast<const sockaddr_in &>(remote).sin_port);
-    return listener_connection | static_cast<std::uint64_t>(port) << 32 | ++next_connection_;
+    return listener_connection | static_cast<std::uint64_t>(port_of(remote)) << 32 | ++next_connection_;
 }
 
 worker_address worker::make_address() const

@@ -162,7 +162,7 @@ private:
     std::vector<ep *> running_;  // the inner half's turn
     std::vector<ep *> outer_;    // wait for the outer half's turn
     std::vector<ep *> closing_;
-    std::vector<ep *> *turn_ = nullptr; // while the outer half runs
+    std::vector<ep *> turn_;     // the outer half's turn; left over if that ended early
     std::vector<deferred> deferred_;
     std::vector<const void *> withdrawn_; // since the running callbacks were taken
     std::uint32_t next_connection_ = 0;

@@ -261,6 +261,46 @@ TEST_CASE("tcp: a progress thread answers seals for a program that does not prog
     CHECK(t.verify());
 }
 
+TEST_CASE("tcp: what the progress thread takes still wakes who waits", "[spine][tcp][threads]")
+{
+    pair_options options = quick_rails();
+    options.config.push_back({"PROGRESS_THREAD", "y"});
+    options.threads = UFX_UCP_THREAD_MULTI;
+    pair p(options);
+    traffic t(p);
+    REQUIRE(t.finish());
+    REQUIRE(p.until([&] { return ufx_ucp_worker_arm(p.b.worker) == UFX_OK; }));
+    int fd = -1;
+    REQUIRE(ufx_ucp_worker_event_fd(p.b.worker, &fd) == UFX_OK);
+    SECTION("a message")
+    {
+        waiter w;
+        w.posted(ufx_ucp_am_send(p.a.ep, traffic::am_id, nullptr, 0, "x", 1, &w.params, nullptr));
+        const auto taken = [&] {
+            ucp::worker &b = ucp::worker::of(p.b.worker);
+            const auto held = b.lock();
+            return b.has_work();
+        };
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+        while (!taken() && std::chrono::steady_clock::now() < end) {
+            (void)ufx_ucp_worker_progress(p.a.worker);
+        }
+        REQUIRE(taken());
+        pollfd one{fd, POLLIN, 0};
+        CHECK(::poll(&one, 1, 5000) == 1);
+        REQUIRE(p.until_done(w));
+    }
+    SECTION("a signal")
+    {
+        REQUIRE(ufx_ucp_worker_signal(p.b.worker) == UFX_OK);
+        // Taken by the thread or not, whoever waits later than that sees it.
+        for (int i = 0; i < 20; ++i) {
+            pollfd one{fd, POLLIN, 0};
+            CHECK(::poll(&one, 1, 5000) == 1);
+        }
+    }
+}
+
 TEST_CASE("a live worker is looked into by its debug socket, and told to drain a rail", "[spine]")
 {
     char folder[] = "/tmp/ufx-test-XXXXXX";

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Each allocation of a mixed run fails once: what was accepted ends once, what was refused never, and
+// nothing is done twice or stuck; an ep that lost something has failed. It replaces operator new.
+#include "data_pair.h"
+
+#include "ucs/log_capture.h"
+
+#include <array>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+// Allocations until one fails; negative: none will.
+long left_until_failure = -1;
+
+void *take(std::size_t size, std::size_t alignment) noexcept
+{
+    if (left_until_failure >= 0 && left_until_failure-- == 0) {
+        return nullptr;
+    }
+    const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+    return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+}
+
+void *take_or_throw(std::size_t size, std::size_t alignment)
+{
+    void *memory = take(size, alignment);
+    if (memory == nullptr) {
+        throw std::bad_alloc();
+    }
+    return memory;
+}
+
+} // namespace
+
+// clang-format off
+void *operator new(std::size_t n) { return take_or_throw(n, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+void *operator new[](std::size_t n) { return take_or_throw(n, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+void *operator new(std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
+void *operator new(std::size_t n, const std::nothrow_t &) noexcept { return take(n, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+void *operator new(std::size_t n, std::align_val_t a, const std::nothrow_t &) noexcept { return take(n, static_cast<std::size_t>(a)); }
+void operator delete(void *p) noexcept { std::free(p); }
+void operator delete[](void *p) noexcept { std::free(p); }
+void operator delete(void *p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void *p, std::size_t) noexcept { std::free(p); }
+void operator delete(void *p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void *p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+// clang-format on
+
+using ufx::test::fill;
+using ufx::test::first_difference;
+using ufx::test::pair;
+using ufx::test::waiter;
+
+namespace {
+
+constexpr std::size_t put_bytes = 3000;
+constexpr std::size_t list_at = 8192;
+constexpr std::size_t counter_at = 65536;
+constexpr std::uint16_t am_id = 4;
+constexpr std::size_t big_bytes = 40000; // goes by rendezvous
+
+// What reached the target's handlers.
+struct received {
+    unsigned messages = 0;
+    unsigned rendezvous = 0;
+    unsigned notified = 0;
+    ufx_ucp_worker_h worker = nullptr;
+
+    static ufx_status_t on_am(void *arg, const ufx_ucp_am_t *am) noexcept
+    {
+        auto &self = *static_cast<received *>(arg);
+        const bool is_rendezvous = (am->flags & UFX_UCP_AM_RNDV) != 0;
+        ++(is_rendezvous ? self.rendezvous : self.messages);
+        return UFX_OK; // a rendezvous is dropped
+    }
+    static void on_notify(void *arg, ufx_ucp_ep_h, std::uint64_t, const void *, std::size_t) noexcept
+    {
+        ++static_cast<received *>(arg)->notified;
+    }
+};
+
+struct posted {
+    waiter w;
+    ufx_status_t answer = UFX_OK;
+
+    bool accepted() const { return answer >= 0; }
+};
+
+class mixed_run {
+public:
+    explicit mixed_run(pair &p) : pair_(p), local_(big_bytes), fetched_(put_bytes)
+    {
+        fill(local_.data(), local_.size(), 3);
+        REQUIRE(ufx_ucp_worker_set_am_handler(p.b.worker, am_id, received::on_am, &got) == UFX_OK);
+        REQUIRE(ufx_ucp_worker_set_notify_handler(p.b.worker, received::on_notify, &got) == UFX_OK);
+        std::memset(p.b.memory, 0, counter_at + 8);
+    }
+
+    // One allocation fails. @return whether the run came to it
+    bool with_failure_at(long n)
+    {
+        left_until_failure = n;
+        post();
+        // The failure may leave the ep failed, never an operation without an end.
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+        while (!is_over() && std::chrono::steady_clock::now() < end) {
+            pair_.progress();
+        }
+        const bool failed = left_until_failure < 0;
+        left_until_failure = -1;
+        for (unsigned i = 0; i < 50; ++i) {
+            pair_.progress(); // a second callback, or handler, would come now
+        }
+        return failed;
+    }
+
+    void check() const
+    {
+        for (const posted &one : all_) {
+            CHECK(one.w.calls == (one.accepted() ? 1u : 0u));
+        }
+        if (!pair_.a.events.empty() || !pair_.b.events.empty()) {
+            return; // the ep failed, both users know
+        }
+        for (const posted &one : all_) {
+            CHECK((!one.accepted() || one.w.status == UFX_OK));
+        }
+        CHECK(got.messages == (message->accepted() ? 1u : 0u));
+        CHECK(got.rendezvous == (rendezvous->accepted() ? 1u : 0u));
+        CHECK(got.notified == (list->accepted() ? 1u : 0u));
+        std::uint64_t counter = 0;
+        std::memcpy(&counter, pair_.b.memory + counter_at, sizeof(counter));
+        CHECK(counter == (atomic->accepted() ? 5u : 0u));
+        if (put->accepted()) {
+            CHECK(first_difference(pair_.b.memory, put_bytes, 3) == put_bytes);
+        }
+        if (list->accepted()) {
+            CHECK(first_difference(pair_.b.memory + list_at, put_bytes, 3) == put_bytes);
+        }
+    }
+
+    received got;
+
+private:
+    template <class F> posted *add(F &&call)
+    {
+        posted &one = all_.at(count_++);
+        one.answer = call(one.w);
+        if (one.answer == UFX_OK) {
+            one.w.posted(UFX_OK);
+        }
+        return &one;
+    }
+
+    void post()
+    {
+        ufx_ucp_ep_h ep = pair_.a.ep;
+        const std::uint64_t to = pair_.a.peer_addr;
+        ufx_ucp_rkey_h key = pair_.a.peer_key;
+        put = add([&](waiter &w) {
+            return ufx_ucp_put(ep, local_.data(), put_bytes, to, key, &w.params, nullptr);
+        });
+        message = add([&](waiter &w) {
+            return ufx_ucp_am_send(ep, am_id, "head", 4, local_.data(), 2000, &w.params, nullptr);
+        });
+        rendezvous = add([&](waiter &w) {
+            return ufx_ucp_am_send(ep, am_id, nullptr, 0, local_.data(), big_bytes,
+                                   w.with_flags(UFX_UCP_OP_AM_RNDV), nullptr);
+        });
+        ufx_ucp_transfer_t piece{};
+        piece.local = local_.data();
+        piece.remote_addr = to + list_at;
+        piece.length = put_bytes;
+        piece.rkey = key;
+        ufx_ucp_notify_t notify{};
+        notify.tag = 9;
+        list = add([&](waiter &w) {
+            return ufx_ucp_put_list(ep, &piece, 1, &notify, &w.params, nullptr);
+        });
+        atomic = add([&](waiter &w) {
+            return ufx_ucp_atomic(ep, UFX_UCP_ATOMIC_ADD, 5, 0, 8, &before_, to + counter_at, key,
+                                  &w.params, nullptr);
+        });
+        (void)add([&](waiter &w) {
+            return ufx_ucp_get(ep, fetched_.data(), put_bytes, to, key, &w.params, nullptr);
+        });
+        (void)add([&](waiter &w) { return ufx_ucp_ep_flush(ep, &w.params, nullptr); });
+    }
+
+    bool is_over() const
+    {
+        for (const posted &one : all_) {
+            if (one.accepted() && !one.w.is_done()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    pair &pair_;
+    std::vector<std::byte> local_;
+    std::vector<std::byte> fetched_;
+    std::uint64_t before_ = 0;
+    std::array<posted, 7> all_; // nothing of the test itself allocates meanwhile
+    std::size_t count_ = 0;
+    posted *put = nullptr;
+    posted *message = nullptr;
+    posted *rendezvous = nullptr;
+    posted *list = nullptr;
+    posted *atomic = nullptr;
+};
+
+} // namespace
+
+TEST_CASE("tcp: each allocation fails once, and every operation still ends once", "[nomem][tcp]")
+{
+    ufx::ucs::log_capture log;
+    long n = 0;
+    for (bool failed = true; failed; ++n) {
+        pair p;
+        mixed_run run(p);
+        failed = run.with_failure_at(n);
+        INFO("allocation " << n << " failed");
+        run.check();
+    }
+    CHECK(n > 20);
+    CHECK(log.count("were not returned") == 0);
+}

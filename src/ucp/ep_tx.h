@@ -147,6 +147,7 @@ private:
     ucs::list<fragment> fragments_;
     std::vector<std::unique_ptr<port>> ports_;
     std::vector<am_place> places_; // by number modulo the window
+    std::vector<std::byte> header_; // of the zcopy frame that is being posted
     am_limits limits_;
     std::size_t queued_ = 0;
     bool posting_ = false;

@@ -177,10 +177,10 @@ ufx_status_t ep_tx::post_am(lane &over, const core::am_tx::entry &entry)
     const bool fits_bcopy = f.stream() <= limits().bcopy;
     const bool wants_zcopy = f.second_length >= ep_.home().cfg().zcopy_thresh || !fits_bcopy;
     if (wants_zcopy && limits().zcopy != 0 && f.first_length <= limits().header) {
-        std::vector<std::byte> header(am_header_size + f.first_length);
-        encode(f.header, header.data());
+        header_.resize(am_header_size + f.first_length);
+        encode(f.header, header_.data());
         if (f.first_length != 0) {
-            std::memcpy(header.data() + am_header_size, f.first, f.first_length);
+            std::memcpy(header_.data() + am_header_size, f.first, f.first_length);
         }
         ufx_uct_iov_t iov{};
         iov.buffer = const_cast<std::byte *>(f.second);
@@ -193,8 +193,8 @@ ufx_status_t ep_tx::post_am(lane &over, const core::am_tx::entry &entry)
         pending->comp.func = &fragment::on_complete;
         pending->comp.count = 1;
         pending->comp.status = UFX_OK;
-        status = ufx_uct_ep_am_zcopy(over.uct(), uct_am_data, header.data(), header.size(), &iov, 1,
-                                     0, &pending->comp);
+        status = ufx_uct_ep_am_zcopy(over.uct(), uct_am_data, header_.data(), header_.size(), &iov,
+                                     1, 0, &pending->comp);
     } else {
         status = post_bcopy(over, f);
     }

@@ -4,5 +4,6 @@ if TOOLS
 NS_TESTS = %D%/failover_schedules.py %D%/failover_loopback.py %D%/bad_input.py \
 	%D%/live_info.py %D%/measurements.py
 TESTS += $(NS_TESTS)
-dist_noinst_SCRIPTS += $(NS_TESTS) %D%/failover_run.py
+LONG_TESTS += %D%/soak.py
+dist_noinst_SCRIPTS += $(NS_TESTS) %D%/failover_run.py %D%/soak.py
 endif

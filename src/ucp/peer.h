@@ -69,6 +69,9 @@ public:
             declare_dead("there is no memory to go on with it");
         }
     }
+    bool has_actions() const { return !actions_.empty(); }
+    // There is something for run() to do.
+    bool has_work() const { return has_actions() || !probers_.empty(); }
     // Carries out what is on the list; false if there was nothing.
     bool run();
     // Rails that wait to be idle, late sweeps.

@@ -246,18 +246,22 @@ unsigned worker::progress_outer()
 
 unsigned worker::run_peers()
 {
-    unsigned count = 0;
-    bool more = true;
-    for (unsigned round = 0; more && round < action_rounds; ++round) {
-        more = false;
-        for (auto *list : {&peers_, &twins_}) {
-            for (std::size_t i = 0; i < list->size(); ++i) {
-                more = (*list)[i]->run() || more;
-            }
+    for (unsigned count = 0; count < action_rounds; ++count) {
+        const bool ran = run_all(peers_);
+        if (!run_all(twins_) && !ran) {
+            return count;
         }
-        count += more ? 1 : 0;
     }
-    return count;
+    return action_rounds;
+}
+
+bool worker::run_all(const std::vector<ucs::owner<peer>> &list)
+{
+    bool ran = false;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        ran = (list[i]->has_work() && list[i]->run()) || ran;
+    }
+    return ran;
 }
 
 unsigned worker::run_closes()
@@ -319,7 +323,7 @@ core::time_ns worker::next_deadline() { return std::min(timers_.next_expiry(), n
 
 bool worker::has_work()
 {
-    const auto waits = [](const auto &p) { return !p->actions().empty(); };
+    const auto waits = [](const auto &p) { return p->has_actions(); };
     return !scheduled_.empty() || !outer_.empty() || !turn_.empty() || !deferred_.empty() || !requests.empty() ||
            std::any_of(peers_.begin(), peers_.end(), waits) ||
            std::any_of(twins_.begin(), twins_.end(), waits);

@@ -130,6 +130,7 @@ private:
     void open_debug_socket();
     unsigned progress_outer();
     unsigned run_peers();
+    static bool run_all(const std::vector<ucs::owner<peer>> &list);
     unsigned run_closes();
     void count_time(core::time_ns now);
     void poll(core::time_ns now);

@@ -3,8 +3,8 @@
 if TOOLS
 noinst_LTLIBRARIES += libtools.la
 UNIT_tools_common = %D%/common/channel.cpp %D%/common/command_line.cpp %D%/common/crc32.cpp \
-	%D%/common/error.cpp %D%/common/fields.cpp %D%/common/output_file.cpp %D%/common/signals.cpp \
-	%D%/common/socket.cpp %D%/common/units.cpp
+	%D%/common/error.cpp %D%/common/fields.cpp %D%/common/network.cpp %D%/common/output_file.cpp \
+	%D%/common/rails.cpp %D%/common/signals.cpp %D%/common/socket.cpp %D%/common/units.cpp
 UNIT_tools_scene = %D%/failover/fault_driver.cpp %D%/failover/netns.cpp %D%/failover/options.cpp \
 	%D%/failover/process.cpp %D%/failover/schedule.cpp
 UNIT_tools_transfer = %D%/failover/chunk.cpp %D%/failover/inspector.cpp %D%/failover/receiver.cpp \
@@ -17,7 +17,8 @@ UNIT_tools_ucp = %D%/common/ucp_session.cpp %D%/perftest/ucp_port.cpp
 TOOLS_SOURCES = $(UNIT_tools_common) $(UNIT_tools_scene) $(UNIT_tools_transfer) $(UNIT_tools_story) \
 	$(UNIT_tools_perftest) $(UNIT_tools_ucp) \
 	%D%/common/channel.h %D%/common/command_line.h %D%/common/crc32.h %D%/common/error.h \
-	%D%/common/fd.h %D%/common/fields.h %D%/common/output_file.h %D%/common/signals.h \
+	%D%/common/fd.h %D%/common/fields.h %D%/common/network.h %D%/common/output_file.h \
+	%D%/common/rails.h %D%/common/signals.h \
 	%D%/common/socket.h %D%/common/ucp_session.h %D%/common/units.h \
 	%D%/failover/chunk.h %D%/failover/conductor.h %D%/failover/fault_driver.h \
 	%D%/failover/inspector.h %D%/failover/main.h %D%/failover/narrator.h %D%/failover/netns.h \

@@ -14,6 +14,7 @@ import threading
 from failover_run import INFO, PERFTEST, Checks, free_port
 
 LIMIT_S = 60
+SOON_S = 20  # what is found out at the handshake, on a loaded machine
 USAGE, RUN = 2, 3
 
 
@@ -55,10 +56,10 @@ class Table:
             ended.returncode == status and told and len(lines) == 1,
             f"{name}: status {ended.returncode}, {ended.stderr.strip()[:200]!r}")
 
-    def case(self, name, command, status, text):
+    def case(self, name, command, status, text, limit=LIMIT_S):
         """One command; files of before must be all that is left."""
         before = sorted(os.listdir(self.folder))
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S,
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=limit,
                                cwd=self.folder, errors="replace", check=False)
         self.judge(name, ended, status, text)
         after = sorted(os.listdir(self.folder))
@@ -160,6 +161,62 @@ def options_of_measurements(table):
                "-T")
 
 
+def devices_of_one_end(table, good):
+    """Whoever cannot use what it was given says so at once, without the other end."""
+    for name, words, status, text in (
+            ("device", ["-d", "nosuch0"], RUN, "nosuch0"),
+            ("transport", ["-x", "pigeon"], USAGE, "'pigeon'"),
+            ("device of a transport", ["-x", "tcp", "-d", "nosuch0"], USAGE, "'nosuch0'"),
+            ("transport without a way out", ["-x", "self"], USAGE, "does not leave"),
+            ("failover, device", ["failover", "-d", "nosuch0"], RUN, "nosuch0")):
+        table.case(f"server, {name}", [PERFTEST, *words, "-p", str(free_port())], status, text)
+    client = [PERFTEST, "127.0.0.1", "-p", str(free_port()), "-t", "am_lat"]
+    table.case("client, transport without a way out", [*client, "-x", "self"], USAGE,
+               "does not leave")
+    table.case("client, device", [*client, "-d", "nosuch0"], USAGE, "'nosuch0'")
+    table.case("failover client, device", [PERFTEST, "failover", "--input", good, "-d", "nosuch0",
+                                           "127.0.0.1"], RUN, "nosuch0")
+    table.case("loopback of two processes", [PERFTEST, "-l", "-t", "am_lat", "-x", "tcp"], USAGE,
+               "two processes")
+
+
+def ends_that_do_not_meet(table, good):
+    """A server and a client on devices that cannot reach each other: both end at once by the same
+    words."""
+    network = [name for _, name in socket.if_nameindex() if has_address(name)]
+    if not network:
+        print("seen    no network device but loopback")
+        return
+    one, both = network[0], "lo:127.0.0.1,lo:127.0.0.2"
+    output = ["--output", table.path("out")]
+    for name, server_words, client_words, text in (
+            ("device of uct", ["-d", one], ["-t", "am_lat", "-d", "lo"], f"device {one} of"),
+            ("device of uct with -x", ["-x", "tcp", "-d", "lo"],
+             ["-t", "put_bw", "-d", one], "device lo of"),
+            ("rails", ["-d", one], ["-t", "ucp_put_bw", "-d", both], f"rails ({one})"),
+            ("rails of failover", ["failover", *output, "-d", one],
+             ["failover", "--input", good, "-d", both], f"rails ({one})"),
+            ("one rail of failover", ["failover", *output, "-d", "lo"],
+             ["failover", "--input", good, "-d", f"lo,{one}"], "all of the client's")):
+        port = str(free_port())
+        verb = server_words[:1] if server_words[0] == "failover" else []
+        server = subprocess.Popen([PERFTEST, *verb, "-p", port, *server_words[len(verb):]],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  cwd=table.folder)
+        server.stdout.readline()
+        table.case(f"client, {name}", [PERFTEST, *client_words, "-p", port, "127.0.0.1"], RUN, text,
+                   SOON_S)
+        _, errors = server.communicate(timeout=SOON_S)
+        ended = subprocess.CompletedProcess([], server.returncode, "", errors)
+        table.judge(f"server, {name}", ended, RUN, text)
+
+
+def has_address(interface):
+    """An interface that is up, is not loopback and has an IPv4 address, as `ufx_info -d` lists."""
+    listed = subprocess.run([INFO, "-d", "--json"], capture_output=True, text=True, check=False)
+    return interface != "lo" and f'"{interface}"' in listed.stdout
+
+
 def options_of_info(table):
     table.case("process is a word", [INFO, "--ep-dump", "me"], USAGE, "'me'")
     table.case("verb of a rail", [INFO, "--rail", "rail0", "stop", "1"], USAGE, "drain|resume")
@@ -220,6 +277,8 @@ def main():
     options_of_failover(table, good)
     options_of_measurements(table)
     options_of_info(table)
+    devices_of_one_end(table, good)
+    ends_that_do_not_meet(table, good)
     hostile_servers(table, good)
     hostile_clients(table)
     print(f"{table.cases} cases of bad input")

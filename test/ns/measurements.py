@@ -75,6 +75,23 @@ def run_loopback(checks, report):
             check_figures(checks, f"{name} over self", ended.stdout, report)
 
 
+def run_examples(checks):
+    """The lines of --help that name a host, as they stand there, against a server that was started
+    as the help says: without any option. Then a transport and a device that nobody named."""
+    shown = subprocess.run([PERFTEST, "--help"], capture_output=True, text=True, check=False).stdout
+    examples = [line.split("  ")[1].split()[1:] for line in shown.splitlines()
+                if line.startswith("  ufx_perftest localhost")]
+    checks.that(len(examples) >= 2, f"the help has examples: {examples}")
+    for words in [*examples, ["localhost", "-t", "am_lat"], ["localhost", "-t", "put_bw", "-d", "lo"],
+                  ["localhost", "-t", "ucp_am_bw", "-d", "lo:127.0.0.1,lo:127.0.0.2"]]:
+        server = start_server([])
+        client = subprocess.run([PERFTEST, *words, "-p", PORT, *FEW], capture_output=True,
+                                text=True, timeout=LIMIT_S, check=False)
+        _, errors = server.communicate(timeout=LIMIT_S)
+        checks.that((client.returncode, server.returncode) == (0, 0),
+                    f"{words} against a bare server: {client.stderr}{errors}")
+
+
 def kill_one(checks, test, both, victim):
     """Whoever is left says why it ends, and does not hang."""
     server = start_server(both)
@@ -98,6 +115,7 @@ def main():
     for name, both, client_words in cases():
         run_pair(checks, report, name, both, client_words)
     run_loopback(checks, report)
+    run_examples(checks)
     for victim in ("server", "client"):
         kill_one(checks, "am_bw", ["-x", "tcp", "-d", "lo"], victim)
         kill_one(checks, "ucp_put_bw", ["-d", "lo"], victim)

@@ -6,6 +6,7 @@
 #include "tools/common/output_file.h"
 #include "tools/common/signals.h"
 #include "tools/common/socket.h"
+#include "tools/common/ucp_session.h"
 #include "tools/failover/conductor.h"
 #include "tools/failover/receiver.h"
 
@@ -135,6 +136,14 @@ void try_outputs(const options &wanted)
     }
 }
 
+/** One end that cannot use what it was given says so before the other one is bothered. */
+void try_devices(const options &wanted)
+{
+    if (!wanted.devices.empty()) {
+        const ucp_session trial(wanted.devices, "failover");
+    }
+}
+
 int run_both(options wanted)
 {
     const input_file input(wanted.input);
@@ -167,6 +176,7 @@ int run_client(const options &wanted)
 {
     const input_file input(wanted.input);
     try_outputs(wanted);
+    try_devices(wanted);
     channel peer(connect_to(wanted.host, wanted.port, CONNECT_MS));
     return conduct(wanted, input, peer, nullptr, "the rails to " + wanted.host);
 }
@@ -174,6 +184,7 @@ int run_client(const options &wanted)
 int run_server(const options &wanted)
 {
     try_outputs(wanted);
+    try_devices(wanted);
     const fd listener = listen_on(wanted.port);
     std::printf("waiting for a sender on port %u\n", wanted.port);
     std::fflush(stdout);

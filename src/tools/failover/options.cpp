@@ -26,7 +26,8 @@ and to go on.
       both sides here: as root in two network namespaces joined by two veth pairs, which are made
       for the run; else over lo:127.0.0.1 and lo:127.0.0.2
   ufx_perftest failover --output copy.iso                  on the receiving host, then
-  ufx_perftest failover --input big.iso HOST               on the sending one
+  ufx_perftest failover --input big.iso -d eth0,eth1 HOST  on the sending one; without -d over every
+      network device but loopback; the receiver takes its devices in the same subnets
 
 Faults: TIME:ACTION:RAIL, comma separated
   down, up      ip link set RAIL down, up; without namespaces: the rail's sockets break and new ones

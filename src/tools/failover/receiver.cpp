@@ -5,6 +5,7 @@
 #include "tools/common/crc32.h"
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
+#include "tools/common/rails.h"
 #include "tools/common/signals.h"
 #include "tools/common/ucp_session.h"
 #include "tools/common/units.h"
@@ -51,8 +52,11 @@ std::string output_path(const options &wanted, const fields &hello)
         return wanted.output;
     }
     const std::string &name = hello.text("output");
+    if (name.empty()) {
+        throw tool_error("no end was given --output: where is the file to be written?");
+    }
     struct stat info = {};
-    if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos ||
+    if (name[0] == '.' || name.find('/') != std::string::npos ||
         ::lstat(name.c_str(), &info) == 0) {
         throw tool_error("the server was started without --output, and will not write '" + name +
                          "' in its folder");
@@ -60,14 +64,22 @@ std::string output_path(const options &wanted, const fields &hello)
     return name;
 }
 
+/** A server that was given no rails uses those that fit the sender's. */
+std::string devices_of(const options &wanted, const fields &hello)
+{
+    return wanted.devices.empty() ? devices_for(read_rails(hello)) : wanted.devices;
+}
+
 class receiver {
 public:
     receiver(const options &wanted, channel &peer, const fields &hello, geometry shape,
              uint32_t window)
         : peer_(peer), shape_(shape), window_(window), checked_(shape),
-          output_(output_path(wanted, hello)), session_(wanted.devices, "failover-receiver"),
+          output_(output_path(wanted, hello)),
+          session_(devices_of(wanted, hello), "failover-receiver"),
           landing_(session_.context(), (SLOT_HEADER + size_t{shape.chunk}) * window)
     {
+        check_rails(places_of(session_.rails()), read_rails(hello), true);
         if (!wanted.log.empty()) {
             log_ = std::make_unique<output_file>(wanted.log);
             log_text_ = "# ufx-failover-log 1 " + std::to_string(shape.file_bytes) + " " +

@@ -4,6 +4,7 @@
 
 #include "tools/common/crc32.h"
 #include "tools/common/error.h"
+#include "tools/common/rails.h"
 #include "tools/common/units.h"
 
 #include <algorithm>
@@ -91,12 +92,11 @@ void sender::handshake(channel &peer)
     const size_t slash = wanted_.output.rfind('/');
     const std::string name =
         slash == std::string::npos ? wanted_.output : wanted_.output.substr(slash + 1);
-    peer.send(frame_type::HELLO, {{"tool", "failover"},
-                                  {"version", UFX_VERSION_STRING},
-                                  {"file_bytes", shape_.file_bytes},
-                                  {"chunk", shape_.chunk},
-                                  {"window", wanted_.window},
-                                  {"output", name}});
+    fields hello = {
+        {"tool", "failover"},    {"version", UFX_VERSION_STRING}, {"file_bytes", shape_.file_bytes},
+        {"chunk", shape_.chunk}, {"window", wanted_.window},      {"output", name}};
+    write_rails(places_of(session_.rails()), hello);
+    peer.send(frame_type::HELLO, hello);
     const fields ready = peer.expect(frame_type::READY, HANDSHAKE_MS);
     landing_ = ready.number("landing");
     session_.connect(from_hex(ready.text("address")));

@@ -3,10 +3,13 @@
 #include "tools/failover/main.h"
 #include "tools/common/channel.h"
 #include "tools/common/error.h"
+#include "tools/common/network.h"
 #include "tools/common/output_file.h"
 #include "tools/common/signals.h"
 #include "tools/common/socket.h"
+#include "tools/common/ucp_session.h"
 #include "tools/perftest/measure.h"
+#include "tools/perftest/uct_device.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -20,9 +23,33 @@ namespace {
 
 constexpr int HANDSHAKE_MS = 10000;
 
-std::unique_ptr<port> make_port(const options &wanted)
+std::unique_ptr<port> make_port(const options &wanted, const fields *client)
 {
-    return wanted.what->layer == api::UCT ? make_uct_port(wanted) : make_ucp_port(wanted);
+    return wanted.what->layer == api::UCT ? make_uct_port(wanted, client)
+                                          : make_ucp_port(wanted, client);
+}
+
+/** The port and what it says of itself; from here on `wanted` names what was chosen. */
+std::unique_ptr<port> open_port(options &wanted, const fields *client, fields &description)
+{
+    std::unique_ptr<port> mine = make_port(wanted, client);
+    mine->describe(description);
+    wanted.transport = description.text("transport");
+    wanted.device = description.text("device");
+    return mine;
+}
+
+/** A server that cannot use what it was given says so before a client comes. */
+void try_devices(const options &wanted)
+{
+    if (!wanted.transport.empty()) {
+        uct_choice choice;
+        choice.transport = wanted.transport;
+        choice.device = wanted.device;
+        const uct_device trial(choice, 1);
+    } else if (!wanted.device.empty()) {
+        const ucp_session trial(wanted.device, "perftest");
+    }
 }
 
 void pin(int cpu)
@@ -41,14 +68,14 @@ void pin(int cpu)
     }
 }
 
-void run_client(const options &wanted)
+void run_client(options wanted)
 {
     try_output(wanted.json);
-    channel peer(connect_to(wanted.host, wanted.port, HANDSHAKE_MS));
-    const std::unique_ptr<port> mine = make_port(wanted);
+    wanted.near = interface_towards(wanted.host);
     fields hello = {{"tool", "perftest"}, {"version", UFX_VERSION_STRING}};
     write_options(wanted, hello);
-    mine->describe(hello);
+    const std::unique_ptr<port> mine = open_port(wanted, nullptr, hello);
+    channel peer(connect_to(wanted.host, wanted.port, HANDSHAKE_MS));
     peer.send(frame_type::HELLO, hello);
     mine->connect(peer.expect(frame_type::READY, HANDSHAKE_MS));
     peer.send(frame_type::START, fields());
@@ -65,9 +92,9 @@ void serve(options wanted, channel &peer)
         throw tool_error("the peer runs another test: start `ufx_perftest failover` here for it");
     }
     read_options(hello, wanted);
-    const std::unique_ptr<port> mine = make_port(wanted);
+    wanted.near = interface_of_socket(peer.native());
     fields ready;
-    mine->describe(ready);
+    const std::unique_ptr<port> mine = open_port(wanted, &hello, ready);
     peer.send(frame_type::READY, ready);
     mine->connect(hello);
     expect(*mine, peer, frame_type::START, HANDSHAKE_MS);
@@ -79,6 +106,7 @@ void serve(options wanted, channel &peer)
 
 void run_server(const options &wanted)
 {
+    try_devices(wanted);
     const fd listener = listen_on(wanted.port);
     std::printf("waiting for a client on port %u\n", wanted.port);
     std::fflush(stdout);
@@ -95,12 +123,11 @@ void run_server(const options &wanted)
     }
 }
 
-void run_loopback(const options &wanted)
+void run_loopback(options wanted)
 {
     try_output(wanted.json);
-    const std::unique_ptr<port> mine = make_port(wanted);
     fields description;
-    mine->describe(description);
+    const std::unique_ptr<port> mine = open_port(wanted, nullptr, description);
     mine->connect(description);
     measure(wanted, *mine, nullptr);
     judge(wanted, *mine);

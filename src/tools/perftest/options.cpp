@@ -40,12 +40,13 @@ constexpr uint32_t THREADS_MAX = 64;
 
 constexpr const char *FOOTER = R"(
 Start `ufx_perftest` on one host, it waits for one client; then `ufx_perftest HOST -t TEST` on the
-other. `ufx_perftest failover --help` tells of the test that breaks rails while a file crosses.
+other. The server needs no other option: it takes the client's transport, and devices that reach
+the client's. `ufx_perftest failover --help` tells of the test that breaks rails while a file crosses.
 
   ufx_perftest                                        server
   ufx_perftest localhost -t am_lat -x tcp -d lo       one transport on one device (uct)
-  ufx_perftest localhost -t ucp_put_bw -s 1M          endpoints over all rails (ucp)
-  ufx_perftest -l -t put_lat -x self -s 64    both ends in this process
+  ufx_perftest localhost -t ucp_put_bw -s 1M -d lo    endpoints over rails (ucp); all without -d
+  ufx_perftest -l -t put_lat -x self -s 64            both ends in this process
 
 Columns: latency is half a round trip for ping-pong tests, else the time of one operation (with
 several in flight: their total time by their number). "average" is since the last line, "overall"
@@ -59,8 +60,10 @@ void add_options(command_line &line, options &o, raw_words &raw)
 {
     line.text("host", o.host, "where the server waits; none: be the server");
     line.text("-t,--test", raw.test, "what to measure; 'list' shows what there is", "TEST");
-    line.text("-x,--transport", o.transport, "transport, for uct tests", "NAME");
-    line.text("-d,--dev", o.device, "device; for ucp tests a list of rails", "DEVICE");
+    line.text("-x,--transport", o.transport,
+              "transport, for uct tests (the first that reaches the peer)", "NAME");
+    line.text("-d,--dev", o.device,
+              "device; for ucp tests a list of rails (by the route to the peer)", "DEVICE");
     line.text("-s,--size", raw.size, "bytes of a message (8)", "SIZE");
     line.number("-n,--iterations", o.iterations, "how many (100000, large messages 1000)");
     line.number("-w,--warmup", o.warmup, "how many before the clock starts (10000)");
@@ -70,7 +73,8 @@ void add_options(command_line &line, options &o, raw_words &raw)
     line.text("-D,--layout", raw.layout, "short, bcopy or zcopy (by size)", "LAYOUT");
     line.number("-p,--port", o.port, "TCP port of the server (13337)");
     line.number("-c,--cpu", o.cpu, "CPU to run on");
-    line.flag("-l,--loopback", o.loopback, "both ends in this process (as -x self)");
+    line.flag("-l,--loopback", o.loopback,
+              "both ends in this process, over -x self: uct tests, one thread, no host");
     line.flag("-V,--validate", o.validate, "check the data that arrives");
     line.flag("-f,--final", o.final_only, "only the last line");
     line.flag("-v,--csv", o.csv, "comma separated values");

@@ -38,8 +38,9 @@ std::string list_tests();
 struct options {
     std::string host; ///< empty: server
     uint16_t port = 13337;
-    const test *what = nullptr; ///< the server learns it from the client
-    std::string transport, device;
+    const test *what = nullptr;    ///< the server learns it from the client
+    std::string transport, device; ///< empty: to be chosen
+    std::string near;              ///< interface that leads to the peer, as far as it is known
     uint64_t size = 8;
     uint64_t iterations = 0; ///< 0: by the test
     uint64_t warmup = 10000;

@@ -34,7 +34,7 @@ class port {
 public:
     virtual ~port() = default;
 
-    /** What the peer must know; before connect(). */
+    /** What the peer must know, "transport" and "device" among it; before connect(). */
     virtual void describe(fields &to) = 0;
 
     /** Connects to the peer that sent this description. */
@@ -84,8 +84,13 @@ protected:
     const unsigned char *target_ = nullptr; ///< last byte of what puts of a ping-pong write
 };
 
-std::unique_ptr<port> make_uct_port(const options &wanted);
-std::unique_ptr<port> make_ucp_port(const options &wanted);
+/**
+ * @param wanted  which transport and device; where it names none, one is chosen
+ * @param client  at a server: what the client's port said of itself. Throws if no device can reach
+ * it
+ */
+std::unique_ptr<port> make_uct_port(const options &wanted, const fields *client);
+std::unique_ptr<port> make_ucp_port(const options &wanted, const fields *client);
 
 } // namespace ufx::tools::perftest
 

@@ -141,7 +141,8 @@ void reporter::print_header()
         std::fputs(wanted_.final_only ? "" : CSV_HEADER, out_);
         return;
     }
-    std::fprintf(out_, "# %s, %llu bytes, %llu iterations, %u in flight\n", wanted_.what->name,
+    std::fprintf(out_, "# %s over %s on %s, %llu bytes, %llu iterations, %u in flight\n",
+                 wanted_.what->name, wanted_.transport.c_str(), wanted_.device.c_str(),
                  static_cast<unsigned long long>(wanted_.size),
                  static_cast<unsigned long long>(wanted_.iterations), wanted_.window);
     std::fputs(HEADER, out_);

@@ -2,6 +2,7 @@
 // A measurement over an endpoint of ucp.
 #include "tools/common/channel.h"
 #include "tools/common/error.h"
+#include "tools/common/rails.h"
 #include "tools/common/signals.h"
 #include "tools/common/ucp_session.h"
 #include "tools/common/units.h"
@@ -20,9 +21,9 @@ constexpr uint64_t CONNECT_NS = 10000000000;
 
 /** What the ports of all threads share. */
 struct connection {
-    explicit connection(const options &wanted)
-        : session(wanted.device, "perftest", wanted.threads > 1),
-          from(session.context(), wanted.size), into(session.context(), wanted.size)
+    connection(const options &wanted, const std::string &devices)
+        : session(devices, "perftest", wanted.threads > 1), from(session.context(), wanted.size),
+          into(session.context(), wanted.size)
     {
     }
 
@@ -32,11 +33,21 @@ struct connection {
     uint64_t remote = 0;
 };
 
+/** A server that was given no rails uses those that fit the client's. */
+std::string devices_of(const options &wanted, const fields *client)
+{
+    return client == nullptr || !wanted.device.empty() ? wanted.device
+                                                       : devices_for(read_rails(*client));
+}
+
 class ucp_port : public port {
 public:
-    explicit ucp_port(const options &wanted)
-        : ucp_port(wanted, std::make_shared<connection>(wanted))
+    ucp_port(const options &wanted, const fields *client)
+        : ucp_port(wanted, std::make_shared<connection>(wanted, devices_of(wanted, client)))
     {
+        if (client != nullptr) {
+            check_rails(places_of(link_->session.rails()), read_rails(*client), false);
+        }
         unsigned char *into = link_->into.data();
         fill_pattern(link_->from.data(), wanted.size);
         if (wanted.what->op == operation::PUT && wanted.what->how == pattern::PING_PONG) {
@@ -52,6 +63,10 @@ public:
     void describe(fields &to) override
     {
         const std::string address = link_->session.address(), key = link_->into.key();
+        const std::vector<rail_place> rails = places_of(link_->session.rails());
+        to.set("transport", "ucp");
+        to.set("device", show_devices(rails));
+        write_rails(rails, to);
         to.set("address", to_hex(address.data(), address.size()));
         to.set("key", to_hex(key.data(), key.size()));
         to.set("memory", reinterpret_cast<uint64_t>(link_->into.data()));
@@ -241,9 +256,9 @@ void ucp_port::look_at(const void *bytes, size_t length)
 
 } // namespace
 
-std::unique_ptr<port> make_ucp_port(const options &wanted)
+std::unique_ptr<port> make_ucp_port(const options &wanted, const fields *client)
 {
-    return std::make_unique<ucp_port>(wanted);
+    return std::make_unique<ucp_port>(wanted, client);
 }
 
 } // namespace ufx::tools::perftest

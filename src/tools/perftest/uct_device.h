@@ -9,13 +9,27 @@
 
 namespace ufx::tools::perftest {
 
+/** Which transport on which device is wanted; an empty name matches all. */
+struct uct_choice {
+    std::string transport, device;
+    bool own_process = false; ///< both ends are this process
+    std::string near;         ///< interface that is tried first
+    // The peer's addresses: a device that does not reach them is not taken. Empty: not known yet.
+    std::string peer_device_address, peer_iface_address;
+    std::string peer_name; ///< of the peer's device, for the error
+};
+
 class uct_device {
 public:
-    /** Opens the first one that matches; empty names match all. The error lists what there is. */
-    uct_device(const std::string &transport, const std::string &device, size_t memory);
+    /** Opens the first one that fits. The error lists what there is. */
+    uct_device(const uct_choice &wanted, size_t memory);
     uct_device(const uct_device &) = delete;
     uct_device &operator=(const uct_device &) = delete;
     ~uct_device();
+
+    /** What was opened. */
+    const std::string &transport() const noexcept { return transport_; }
+    const std::string &device() const noexcept { return device_; }
 
     ufx_uct_worker_h worker() const noexcept { return worker_; }
     ufx_uct_iface_h iface() const noexcept { return iface_; }
@@ -31,14 +45,27 @@ public:
     const std::string &broken() const noexcept { return broken_; }
 
 private:
-    bool open(const std::string &transport, const std::string &device, std::string &known);
-    bool open_on(const ufx_uct_component_t *component, const char *md_name,
-                 const std::string &transport, const std::string &device, std::string &known);
-    bool open_iface(const char *transport, const char *device);
+    struct candidate {
+        const ufx_uct_component_t *component = nullptr;
+        std::string md, transport, device;
+        ufx_uct_device_type_t type = UFX_UCT_DEVICE_NET;
+    };
+
+    static std::vector<candidate> list_all();
+    static std::vector<candidate> list_domain(const ufx_uct_component_t *component,
+                                              const char *md_name);
+    static std::vector<candidate> choose(const uct_choice &wanted,
+                                         const std::vector<candidate> &all);
+    void open(const uct_choice &wanted);
+    bool open_one(const candidate &one);
+    bool reaches(const uct_choice &wanted) const;
+    void map_memory();
+    void close_iface();
     void close();
 
     static ufx_status_t error_cb(void *arg, ufx_uct_ep_h ep, const ufx_uct_error_t *error) noexcept;
 
+    std::string transport_, device_;
     ufx_uct_worker_h worker_ = nullptr;
     ufx_uct_md_h md_ = nullptr;
     ufx_uct_iface_h iface_ = nullptr;

@@ -20,12 +20,40 @@ size_t round_up(size_t length)
     return (length + 63) / 64 * 64;
 }
 
+/** A server uses the client's transport, and a device that reaches the client's. */
+uct_choice choice_for(const options &wanted, const fields *client)
+{
+    uct_choice choice;
+    choice.transport = wanted.transport;
+    choice.device = wanted.device;
+    choice.own_process = wanted.loopback;
+    choice.near = wanted.near;
+    if (client == nullptr) {
+        return choice;
+    }
+    const std::string &theirs = client->text("transport");
+    if (!wanted.transport.empty() && wanted.transport != theirs) {
+        throw tool_error("the server was started with -x " + wanted.transport +
+                         ", the client measures " + theirs +
+                         ": give both ends the same -x, or none to the server");
+    }
+    choice.transport = theirs;
+    choice.peer_name = client->text("device");
+    choice.peer_device_address = from_hex(client->text("device_address"));
+    choice.peer_iface_address = from_hex(client->text("iface_address"));
+    return choice;
+}
+
 class uct_port : public port {
 public:
-    explicit uct_port(const options &wanted)
+    uct_port(const options &wanted, const fields *client)
         : wanted_(wanted), half_(round_up(wanted.size)),
-          device_(wanted.transport, wanted.device, 2 * half_), how_(choose())
+          device_(choice_for(wanted, client), 2 * half_), how_(choose())
     {
+        if (wanted.loopback && (device_.attr().caps & UFX_UCT_CAP_CONNECT_TO_IFACE) == 0) {
+            throw usage_error("-l: " + device_.transport() +
+                              " needs two processes; both ends in one are for -x self");
+        }
         fill_pattern(from(), wanted.size);
         if (wanted.what->op == operation::PUT && wanted.what->how == pattern::PING_PONG) {
             target_ = into() + wanted.size - 1;
@@ -151,6 +179,8 @@ void uct_port::describe(fields &to)
         }
     }
     const std::string key = device_.packed_key();
+    to.set("transport", device_.transport());
+    to.set("device", device_.device());
     to.set("device_address", to_hex(device.data(), device.size()));
     to.set("iface_address", to_hex(iface.data(), iface.size()));
     to.set("ep_address", to_hex(ep.data(), ep.size()));
@@ -321,9 +351,9 @@ ufx_status_t uct_port::am_cb(void *arg, void *data, size_t length, unsigned) noe
 
 } // namespace
 
-std::unique_ptr<port> make_uct_port(const options &wanted)
+std::unique_ptr<port> make_uct_port(const options &wanted, const fields *client)
 {
-    return std::make_unique<uct_port>(wanted);
+    return std::make_unique<uct_port>(wanted, client);
 }
 
 } // namespace ufx::tools::perftest

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Units, checksums, frames of a peer, files that are whole or absent.
+// Units, checksums, frames and rails of a peer, files that are whole or absent.
 #include <catch2/catch.hpp>
 
 #include "tools/common/channel.h"
 #include "tools/common/crc32.h"
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
+#include "tools/common/rails.h"
 #include "tools/common/units.h"
 
 #include <cstdlib>
@@ -186,6 +187,71 @@ TEST_CASE("tools: a silent peer is an error in time", "[tools]")
     pair ends;
     channel mine(std::move(ends.right));
     CHECK_THROWS_WITH(mine.expect(frame_type::HELLO, 10), Catch::Contains("does not answer"));
+}
+
+TEST_CASE("tools: rails cross with their addresses, and refuse what is none", "[tools][T09]")
+{
+    const std::vector<rail_place> sent = {
+        {"tcp", "lo:127.0.0.2", net_address::parse("127.0.0.2/8")},
+        {"tcp", "eth0", net_address::parse("fd00::2/64")},
+        {"rc", "mlx5_0:1", {}}};
+    fields wire;
+    write_rails(sent, wire);
+    const std::vector<rail_place> got = read_rails(wire);
+    REQUIRE(got.size() == 3);
+    CHECK(show_devices(got) == "lo:127.0.0.2,eth0,mlx5_0:1");
+    CHECK(got[0].address.text() == "127.0.0.2/8");
+    CHECK(got[1].address.text() == "fd00::2/64");
+    CHECK(got[2].address.text().empty());
+    for (const char *wrong :
+         {"", "tcp", "tcp lo", "tcp lo 127.0.0.1", "tcp lo 127.0.0.1/33", "tcp lo 1/8",
+          "tcp lo ::/129", "tcp lo 127.0.0.1/8 x", "tcp lo /8,"}) {
+        CAPTURE(wrong);
+        wire.set("rails", wrong);
+        CHECK_THROWS_AS(read_rails(wire), tool_error);
+    }
+    std::string many = "tcp a ";
+    for (int i = 0; i < UFX_UCP_RAILS_MAX; i++) {
+        many += ",tcp a ";
+    }
+    wire.set("rails", many);
+    CHECK_THROWS_AS(read_rails(wire), tool_error);
+}
+
+TEST_CASE("tools: rails that cannot meet are told apart by both names", "[tools]")
+{
+    const auto rail = [](const char *device, const char *address) {
+        return rail_place{"tcp", device, net_address::parse(address)};
+    };
+    const rail_place here = rail("lo", "127.0.0.1/8"), there = rail("eth0", "10.0.0.1/24");
+    const rail_place other = rail("eth1", "10.9.0.1/24"), six = rail("eth2", "fd00::1/64");
+    CHECK_NOTHROW(check_rails({here}, {rail("lo:127.0.0.9", "127.0.0.9/8")}, true));
+    CHECK_NOTHROW(check_rails({there}, {other}, true)); // a router may be between them
+    CHECK_THROWS_WITH(check_rails({there}, {here}, false),
+                      Catch::Contains("rails (eth0) do not reach the client's (lo)"));
+    CHECK_THROWS_AS(check_rails({six}, {there}, false), tool_error);
+    CHECK_THROWS_AS(check_rails({rail_place{"rc", "eth0", there.address}}, {there}, false),
+                    tool_error);
+    CHECK_NOTHROW(check_rails({there}, {there, here}, false));
+    CHECK_THROWS_WITH(check_rails({there}, {there, here}, true), Catch::Contains("all of"));
+}
+
+TEST_CASE("tools: a bare server takes the client's subnets", "[tools]")
+{
+    const auto client = [](const char *device, const char *address) {
+        return rail_place{"tcp", device, net_address::parse(address)};
+    };
+    CHECK(devices_for({client("lo:127.0.0.2", "127.0.0.2/8"), client("lo", "127.0.0.1/8")}) ==
+          "lo:127.0.0.2,lo");
+    CHECK(devices_for({client("nosuch0", "203.0.113.77/32")}).empty());
+    CHECK(devices_for({client("lo", "127.0.0.1/8"), client("mlx5_0:1", "")}).empty());
+    for (const net_device &one : list_net_devices()) {
+        if (!one.address.loopback()) {
+            CAPTURE(one.name);
+            CHECK(devices_for({client("other", one.address.text().c_str())}) == one.name);
+        }
+    }
+    CHECK(interface_towards("127.0.0.1") == "lo");
 }
 
 TEST_CASE("tools: an output file is whole or absent", "[tools]")

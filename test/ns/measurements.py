@@ -92,6 +92,15 @@ def run_examples(checks):
                     f"{words} against a bare server: {client.stderr}{errors}")
 
 
+def check_final_only(checks):
+    """-f is the last line alone, -v with it has no head either."""
+    for words, begins in ((["-f"], "Final:"), (["-f", "-v"], "40,")):
+        shown = subprocess.run([PERFTEST, "-l", "-t", "am_lat", *words, *FEW], capture_output=True,
+                               text=True, timeout=LIMIT_S, check=False)
+        checks.that(shown.stdout.startswith(begins) and shown.stdout.count("\n") == 1,
+                    f"{words} prints one line: {shown.stdout!r}")
+
+
 def kill_one(checks, test, both, victim):
     """Whoever is left says why it ends, and does not hang."""
     server = start_server(both)
@@ -116,6 +125,7 @@ def main():
         run_pair(checks, report, name, both, client_words)
     run_loopback(checks, report)
     run_examples(checks)
+    check_final_only(checks)
     for victim in ("server", "client"):
         kill_one(checks, "am_bw", ["-x", "tcp", "-d", "lo"], victim)
         kill_one(checks, "ucp_put_bw", ["-d", "lo"], victim)

@@ -137,8 +137,11 @@ void reporter::finish(uint64_t now)
 
 void reporter::print_header()
 {
+    if (wanted_.final_only) {
+        return;
+    }
     if (wanted_.csv) {
-        std::fputs(wanted_.final_only ? "" : CSV_HEADER, out_);
+        std::fputs(CSV_HEADER, out_);
         return;
     }
     std::fprintf(out_, "# %s over %s on %s, %llu bytes, %llu iterations, %u in flight\n",

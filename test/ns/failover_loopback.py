@@ -57,6 +57,20 @@ def as_server_and_client(checks):
     run.remove()
 
 
+def with_no_rail_left(checks):
+    """Whoever watches learns that nothing can move, and how long the peer is waited for."""
+    print("==== no rail left", flush=True)
+    os.environ["UFX_PEER_TIMEOUT"] = "1s"
+    run = Run("--netns", "no", "--fault", "200ms:down:rail0,200ms:down:rail1", "--seconds", "5",
+              size=3000000)
+    del os.environ["UFX_PEER_TIMEOUT"]
+    checks.that(run.status == 3, f"exit status 3 (is {run.status})")
+    checks.that(run.text.count("all rails are down") == 1 and "UFX_PEER_TIMEOUT=1s" in run.text,
+                "the commentary says that no rail is left, once, and what it waits for")
+    checks.that(not os.path.exists(run.target), "and there is no output")
+    run.remove()
+
+
 def without_root(checks):
     if os.geteuid() != 0:
         return  # all of the above ran so
@@ -77,6 +91,7 @@ def main():
     in_one_command(checks)
     tampered(checks)
     as_server_and_client(checks)
+    with_no_rail_left(checks)
     without_root(checks)
     checks.end()
 

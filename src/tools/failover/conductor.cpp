@@ -149,6 +149,8 @@ void conductor::step(bool more)
     }
     if (more) {
         tick(now);
+    } else {
+        voice_.watch(now, session_.rails());
     }
 }
 

@@ -4,13 +4,34 @@
 
 #include "tools/common/units.h"
 
+#include <algorithm>
 #include <cstdarg>
+#include <cstring>
+#include <string>
+#include <ufx/ucs.h>
 
 namespace ufx::tools::failover {
 
 namespace {
 
 constexpr uint64_t BEAT_NS = 200000000;
+
+constexpr const char *PEER_TIMEOUT = "UFX_PEER_TIMEOUT";
+
+/** Its value in effect, as text. */
+std::string peer_timeout()
+{
+    std::string value;
+    ufx_ucs_config_iterate(
+        [](void *to, const char *, const ufx_ucs_config_row_t *row, const char *text,
+           ufx_ucs_config_source_t) {
+            if (std::strcmp(row->name, PEER_TIMEOUT) == 0) {
+                *static_cast<std::string *>(to) = text;
+            }
+        },
+        &value);
+    return value;
+}
 
 } // namespace
 
@@ -29,7 +50,7 @@ void narrator::say(const char *format, ...)
 void narrator::tick(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails, size_t in_flight)
 {
     tell_faults();
-    tell_events();
+    watch(now, rails);
     if (last_ns_ == 0) {
         last_ns_ = now;
     }
@@ -47,6 +68,27 @@ void narrator::tick(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails,
                  in_flight);
     std::fflush(out_);
     last_ns_ = now;
+}
+
+void narrator::watch(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails)
+{
+    tell_events();
+    tell_whether_all_are_down(now, rails);
+}
+
+/** Nothing moves until one is back: whoever watches wants to know for how long. */
+void narrator::tell_whether_all_are_down(uint64_t now,
+                                         const std::vector<ufx_ucp_rail_attr_t> &rails)
+{
+    const bool all = std::none_of(rails.begin(), rails.end(), [](const ufx_ucp_rail_attr_t &rail) {
+        return rail.state == UFX_UCP_RAIL_UP;
+    });
+    if (all && !all_down_) {
+        say("%7.3f s   all rails are down: waiting for one to come back; the peer is given up when "
+            "it was silent for %s=%s\n",
+            story_.seconds(now), PEER_TIMEOUT, peer_timeout().c_str());
+    }
+    all_down_ = all;
 }
 
 void narrator::tell_faults()

@@ -17,10 +17,14 @@ public:
 
     void say(const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-    /** Tells new faults and rail events at once, and a line of throughput at each beat. */
+    /** As watch(), and new faults, and a line of throughput at each beat. */
     void tick(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails, size_t in_flight);
 
+    /** Tells rail events at once, and when no rail is left. */
+    void watch(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails);
+
 private:
+    void tell_whether_all_are_down(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails);
     void tell_faults();
     void tell_events();
 
@@ -29,6 +33,7 @@ private:
     size_t faults_ = 0;
     size_t events_ = 0;
     uint64_t last_ns_ = 0;
+    bool all_down_ = false;
 };
 
 } // namespace ufx::tools::failover

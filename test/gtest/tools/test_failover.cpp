@@ -6,13 +6,16 @@
 #include "tools/common/error.h"
 #include "tools/common/units.h"
 #include "tools/failover/inspector.h"
+#include "tools/failover/narrator.h"
 #include "tools/failover/options.h"
 #include "tools/failover/plot.h"
 #include "tools/failover/report.h"
 #include "tools/failover/schedule.h"
 #include "tools/failover/timeline.h"
 
+#include <cstdio>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -287,6 +290,35 @@ TEST_CASE("failover: without a schedule the rails tell of outages", "[tools]")
     CHECK_FALSE(outages[1].ended);
     CHECK(outages[1].end_ns == t.end_ns());
     CHECK(make_report(clean_run(parse({"--input", "a", "--output", "b"}), t)).ok);
+}
+
+TEST_CASE("failover: the commentary says when no rail is left, once", "[tools]")
+{
+    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> out(std::tmpfile(), std::fclose);
+    REQUIRE(out);
+    const timeline t = story();
+    narrator voice(t, out.get());
+    const auto text = [&] {
+        std::string all(4096, '\0');
+        std::rewind(out.get());
+        all.resize(std::fread(all.data(), 1, all.size(), out.get()));
+        return all;
+    };
+    std::vector<ufx_ucp_rail_attr_t> rails = two_rails(0, 0);
+    rails[0].state = UFX_UCP_RAIL_DOWN;
+    voice.watch(START, rails);
+    CHECK(text().empty());
+    rails[1].state = UFX_UCP_RAIL_SUSPECT;
+    voice.watch(START + SECOND, rails);
+    voice.watch(START + 2 * SECOND, rails);
+    CHECK_THAT(text(), Catch::Contains("1.000 s   all rails are down") &&
+                           Catch::Contains("UFX_PEER_TIMEOUT="));
+    CHECK_THAT(text(), !Catch::Contains("2.000 s"));
+    rails[1].state = UFX_UCP_RAIL_UP;
+    voice.watch(START + 3 * SECOND, rails);
+    rails[1].state = UFX_UCP_RAIL_DOWN;
+    voice.watch(START + 4 * SECOND, rails);
+    CHECK_THAT(text(), Catch::Contains("4.000 s   all rails are down"));
 }
 
 TEST_CASE("failover: the plot shows each rail and each fault", "[tools]")

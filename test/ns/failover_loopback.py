@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 
-from failover_run import PERFTEST, Checks, Run, check_after_up, check_clean, free_port
+from failover_run import TOP, PERFTEST, Checks, Run, check_after_up, check_clean, free_port
 
 COUNT = {"dup": "duplicated", "lose": "lost", "corrupt": "corrupted"}
 RAILS = ["-d", "lo:127.0.0.1,lo:127.0.0.2"]
@@ -57,6 +57,31 @@ def as_server_and_client(checks):
     run.remove()
 
 
+def commands_for_two_hosts(document):
+    """The words after `failover` of the two commands that a document shows: receiver, sender."""
+    with open(os.path.join(TOP, document), encoding="utf-8") as file:
+        shown = [line.split("#")[0].replace("\\-", "-").split()[2:] for line in file
+                 if line.strip().startswith("ufx_perftest failover")]
+    return ([words for words in shown if "--output" in words and "--input" not in words],
+            [words for words in shown if words[-1] == "HOST"])
+
+
+def as_the_documents_say(checks):
+    """README and manual show the same two commands for two hosts; here they run, on one."""
+    print("==== as README and manual show it", flush=True)
+    receiver, sender = commands_for_two_hosts("README.md")
+    checks.that((receiver, sender) == commands_for_two_hosts("docs/ufx_perftest.1"),
+                f"both show the same: {receiver}, {sender}")
+    checks.that(receiver == [["--output", "COPY"]] and sender[0][:2] == ["--input", "FILE"],
+                "of which the test gives the files")
+    names = {"HOST": "127.0.0.1", "eth1,eth2": RAILS[1]}
+    port = ["-p", str(free_port())]
+    run = Run(*port, *[names.get(word, word) for word in sender[0][2:]], server=port)
+    checks.that(run.server_status == 0, f"the receiver ends with {run.server_status}")
+    check_clean(checks, run)
+    run.remove()
+
+
 def with_no_rail_left(checks):
     """Whoever watches learns that nothing can move, and how long the peer is waited for."""
     print("==== no rail left", flush=True)
@@ -91,6 +116,7 @@ def main():
     in_one_command(checks)
     tampered(checks)
     as_server_and_client(checks)
+    as_the_documents_say(checks)
     with_no_rail_left(checks)
     without_root(checks)
     checks.end()

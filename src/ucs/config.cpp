@@ -126,6 +126,13 @@ void register_rows(const char *title, const char *prefix, size_t count,
         ufx_status_t status = ufx_ucs_config_register(title, &c_row);
         if (status != UFX_OK) {
             ufx_error("cannot register %s: %s", name.c_str(), ufx_ucs_status_string(status));
+            continue;
+        }
+        config_value value;
+        std::string why;
+        const char *text = ufx_ucs_config_get(name.c_str(), nullptr);
+        if (text != nullptr && !parse_config_value(row, text, value, why)) {
+            ufx_ucs_config_reject(name.c_str(), text, why.c_str());
         }
     }
 }
@@ -141,11 +148,8 @@ void load_rows(const char *title, const char *prefix, size_t count,
         config_value value;
         std::string why;
         const char *text = ufx_ucs_config_get(name.c_str(), nullptr);
-        if (text != nullptr && !parse_config_value(row, text, value, why)) {
-            ufx_ucs_config_reject(name.c_str(), text, why.c_str());
-            text = nullptr;
-        }
-        if (text == nullptr) {
+        if (text == nullptr ||
+            !parse_config_value(row, text, value, why)) { // told by register_rows
             value = {};
             [[maybe_unused]] bool ok = parse_config_value(row, row.default_value, value, why);
             assert(ok && "the default of a row must be a value that it allows");

@@ -134,7 +134,8 @@ void load_rows(const char *title, const char *prefix, size_t count,
                const config_row &(*row_at)(const void *rows, size_t at), const void *rows,
                void *object);
 
-// Makes the rows known to ufx_ucs_config_iterate() and the check for unknown names.
+// Makes the rows known to ufx_ucs_config_iterate() and the check for unknown names. Texts that the
+// user gave and that cannot be used are rejected, so that what is listed is what is in effect.
 void register_rows(const char *title, const char *prefix, size_t count,
                    const config_row &(*row_at)(const void *rows, size_t at), const void *rows);
 

@@ -76,9 +76,27 @@ def without_process(checks):
         checks.that(isinstance(json.loads(info(*words).stdout), dict), f"{words} is JSON")
 
 
+def settings_in_effect(checks):
+    """-c shows what is in effect, and says what of the environment is not."""
+    given = {"UFX_RAIL_GRACE": "soon", "UFX_TCP_SEG_SIZE": "99gb", "UFX_LOG_LEVEL": "loud",
+             "UFX_RAIL_GRAZE": "1s", "UFX_STALL_MIN": "70ms"}
+    shown = subprocess.run([INFO, "-c"], capture_output=True, text=True, timeout=LIMIT_S,
+                           env=dict(os.environ, **given), check=False)
+    lines = shown.stdout.splitlines()
+    for line in ("UFX_RAIL_GRACE=300ms", "UFX_TCP_SEG_SIZE=64kb", "UFX_LOG_LEVEL=warn",
+                 "UFX_STALL_MIN=70ms"):
+        checks.that(line in lines, f"-c shows {line}")
+    warned = [line for line in shown.stderr.splitlines() if " WARN " in line]
+    for text in ("UFX_RAIL_GRACE=soon", "UFX_TCP_SEG_SIZE=99gb", "UFX_LOG_LEVEL=loud",
+                 "UFX_RAIL_GRAZE; did you mean UFX_RAIL_GRACE?"):
+        checks.that(sum(text in line for line in warned) == 1, f"one warning of {text}")
+    checks.that(len(warned) == 4, f"and no other: {shown.stderr}")
+
+
 def main():
     checks = Checks()
     without_process(checks)
+    settings_in_effect(checks)
     folder = tempfile.mkdtemp(prefix="ufx-live-")
     environment = dict(os.environ, UFX_DEBUG_SOCKET=folder)
     port = str(free_port())

@@ -53,6 +53,12 @@ void print_devices(bool json)
 void print_config(bool full)
 {
     check(ufx_ucp_config_declare(), "cannot list the settings");
+    // Transports read their settings when they are opened, and refuse then what they cannot use.
+    char *devices = nullptr;
+    check(ufx_ucp_system_dump(UFX_UCP_DUMP_TEXT, &devices), "cannot list the devices");
+    ufx_ucp_dump_release(devices);
+    static_cast<void>(ufx_ucs_log_get_level()); // reads its own
+    static_cast<void>(ufx_ucs_config_check_unknown());
     ufx_ucs_config_print(stdout, full ? UFX_UCS_CONFIG_PRINT_HELP : 0);
 }
 

@@ -232,6 +232,21 @@ TEST_CASE("config: a value that cannot be used warns once and keeps the default"
     }
 }
 
+TEST_CASE("config: a row that nobody has read yet is shown as it will be", "[ucs][config]")
+{
+    ufx_ucs_config_reload();
+    test::environment bad("UFX_SAMPLE_COUNT", "99");
+    test::environment good("UFX_SAMPLE_GRACE", "20ms");
+    ucs::log_capture log;
+    table.register_rows();
+    const std::string shown = print(0);
+    CHECK(shown.find("UFX_SAMPLE_COUNT=7\n") != std::string::npos);
+    CHECK(shown.find("UFX_SAMPLE_GRACE=20ms\n") != std::string::npos);
+    CHECK(log.count(UFX_UCS_LOG_WARN, "UFX_SAMPLE_COUNT=99: out of range 0..31") == 1);
+    CHECK(table.load().count == 7);
+    CHECK(log.count("UFX_SAMPLE_COUNT") == 1);
+}
+
 TEST_CASE("config: an unknown name warns once with the nearest one", "[ucs][config]")
 {
     ufx_ucs_config_reload();

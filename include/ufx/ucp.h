@@ -79,7 +79,8 @@ typedef struct ufx_ucp_context_params {
  * @param params   NULL for defaults
  * @param context  out: destroy it after its workers and memory
  * @return UFX_OK; UFX_ERR_NO_DEVICE if a named device does not exist or none can be used (the log
- *         says which there are); UFX_ERR_INVALID_PARAM; UFX_ERR_NO_MEMORY
+ *         says which there are); UFX_ERR_INVALID_PARAM if a config entry is no setting, or two
+ *         devices are one and the same; UFX_ERR_NO_MEMORY
  */
 UFX_API ufx_status_t ufx_ucp_context_create(const ufx_ucp_context_params_t *params,
                                             ufx_ucp_context_h *context) UFX_NOEXCEPT;

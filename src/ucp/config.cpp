@@ -2,8 +2,10 @@
 // The settings of ucp.
 #include "ucp/config.h"
 
+#include "ucs/config_parse.h"
 #include "ucs/log.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ufx::ucp {
@@ -87,15 +89,67 @@ bool apply(config &to, const ufx_ucp_config_entry_t &entry)
     return false;
 }
 
+// Names that an entry may have, without UFX_.
+std::vector<std::string> names_of(std::span<const ufx_uct_component_t *const> components)
+{
+    std::vector<std::string> names;
+    for (const auto &option : table.rows()) {
+        names.emplace_back(option.row.name);
+    }
+    for (const ufx_uct_component_t *component : components) {
+        std::size_t count = 0;
+        const ufx_uct_config_row_t *its =
+            component->config_rows != nullptr ? component->config_rows(&count) : nullptr;
+        for (std::size_t i = 0; i < count; ++i) {
+            names.emplace_back(its[i].name);
+        }
+    }
+    return names;
+}
+
+void refuse_name(const std::string &name, const std::vector<std::string> &names)
+{
+    const auto distance = [&](const std::string &other) {
+        return std::min(ucs::edit_distance(name, other),
+                        ucs::edit_distance(name, "UFX_" + other)); // the prefix is not given here
+    };
+    const auto nearest =
+        std::min_element(names.begin(), names.end(), [&](const auto &a, const auto &b) {
+            return distance(a) < distance(b);
+        });
+    // Farther away it is another word, not a slip of the finger.
+    const bool is_near = distance(*nearest) <= std::max<std::size_t>(2, name.size() / 4);
+    ufx_error("context_create: config names %s, which is no setting%s%s%s", name.c_str(),
+              is_near ? "; did you mean " : "", is_near ? nearest->c_str() : "", is_near ? "?" : "");
+}
+
 } // namespace
+
+ufx_status_t check_entries(std::span<const ufx_ucp_config_entry_t> entries,
+                           std::span<const ufx_uct_component_t *const> components)
+{
+    const std::vector<std::string> names =
+        entries.empty() ? std::vector<std::string>{} : names_of(components);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const ufx_ucp_config_entry_t &entry = entries[i];
+        if (entry.name == nullptr || entry.value == nullptr) {
+            ufx_error("context_create: config[%zu] has no %s", i,
+                      entry.name == nullptr ? "name" : "value");
+            return UFX_ERR_INVALID_PARAM;
+        }
+        if (std::find(names.begin(), names.end(), entry.name) == names.end()) {
+            refuse_name(entry.name, names);
+            return UFX_ERR_INVALID_PARAM;
+        }
+    }
+    return UFX_OK;
+}
 
 config load_config(std::span<const ufx_ucp_config_entry_t> entries)
 {
     config loaded = table.load();
     for (const ufx_ucp_config_entry_t &entry : entries) {
-        if (entry.name != nullptr && entry.value != nullptr) {
-            (void)apply(loaded, entry);
-        }
+        (void)apply(loaded, entry);
     }
     return loaded;
 }

@@ -2,6 +2,7 @@
 // A context: which components, memory domains and devices become rails.
 #include "ucp/context.h"
 
+#include "ucp/address.h"
 #include "ucs/log.h"
 
 #include <algorithm>
@@ -100,12 +101,18 @@ memory_domain::~memory_domain()
     }
 }
 
+bool context::may_be_rail(const ufx_uct_resource_t &resource) const
+{
+    const auto &tls = cfg_.tls;
+    return resource.dev_type != UFX_UCT_DEVICE_SELF &&
+           (std::find(tls.begin(), tls.end(), "all") != tls.end() ||
+            std::find(tls.begin(), tls.end(), resource.tl_name) != tls.end());
+}
+
 bool context::wants(const ufx_uct_resource_t &resource, std::vector<std::string> &missing,
                     bool all)
 {
-    const auto &tls = cfg_.tls;
-    if (std::find(tls.begin(), tls.end(), "all") == tls.end() &&
-        std::find(tls.begin(), tls.end(), resource.tl_name) == tls.end()) {
+    if (!may_be_rail(resource)) {
         return false;
     }
     if (all) {
@@ -117,8 +124,47 @@ bool context::wants(const ufx_uct_resource_t &resource, std::vector<std::string>
     });
 }
 
+// A device that its transport does not list, such as lo:127.0.0.2, may be there all the same; the
+// transport logs what is wrong with it.
+ufx_status_t context::try_device(ufx_uct_md_h md, const char *transport,
+                                 const std::string &name) const
+{
+    ufx_uct_iface_params_t params{};
+    params.field_mask = UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME |
+                        UFX_UCT_IFACE_PARAM_CONFIG;
+    params.tl_name = transport;
+    params.dev_name = name.c_str();
+    params.config = uct_entries_.data();
+    params.config_count = uct_entries_.size();
+    ufx_uct_iface_h trial = nullptr;
+    const ufx_status_t status = ufx_uct_iface_open(md, &params, &trial);
+    if (status == UFX_OK) {
+        ufx_uct_iface_close(trial);
+    }
+    return status;
+}
+
+// A rail that is named twice is no second way to a peer.
+ufx_status_t context::check_devices() const
+{
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+        const sockaddr_storage here = find_device_address(devices_[i].name).address;
+        for (std::size_t k = i + 1; k < devices_.size(); ++k) {
+            const sockaddr_storage there = find_device_address(devices_[k].name).address;
+            if (interface_of(devices_[i].name) == interface_of(devices_[k].name) &&
+                here.ss_family != AF_UNSPEC && same_address(here, there)) {
+                ufx_error("devices %s and %s are one and the same: it cannot be two rails",
+                          devices_[i].name.c_str(), devices_[k].name.c_str());
+                return UFX_ERR_INVALID_PARAM;
+            }
+        }
+    }
+    return UFX_OK;
+}
+
 // Takes the domain if one of its devices becomes a rail.
-void context::offer_domain(memory_domain domain, std::vector<std::string> &missing, bool all)
+ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string> &missing,
+                                   bool all)
 {
     const std::size_t index = domains_.size();
     bool used = false;
@@ -139,21 +185,37 @@ void context::offer_domain(memory_domain domain, std::vector<std::string> &missi
             continue;
         }
         for (const std::string &wanted : std::vector(missing)) {
-            if (names(wanted, resource.dev_name)) {
-                devices_.push_back({index, resource.tl_name, wanted, resource.dev_type});
-                std::erase(missing, wanted);
+            if (!names(wanted, resource.dev_name)) {
+                continue;
             }
+            if (wanted != resource.dev_name) {
+                const ufx_status_t status =
+                    try_device(domain.handle(), resource.tl_name, wanted);
+                if (status != UFX_OK) {
+                    return status;
+                }
+            }
+            devices_.push_back({index, resource.tl_name, wanted, resource.dev_type});
+            std::erase(missing, wanted);
         }
     }
     if (used) {
         domains_.push_back(std::move(domain));
     }
+    return UFX_OK;
 }
 
 ufx_status_t context::open(std::span<const ufx_uct_component_t *const> components, bool all)
 {
     std::vector<std::string> missing = all ? std::vector<std::string>{} : cfg_.net_devices;
+    for (auto it = missing.begin(); it != missing.end(); ++it) {
+        if (std::find(missing.begin(), it, *it) != it) {
+            ufx_error("device %s is named twice: it cannot be two rails", it->c_str());
+            return UFX_ERR_INVALID_PARAM;
+        }
+    }
     std::string there;
+    std::string others; // that cannot be rails
     for (const ufx_uct_component_t *component : components) {
         for (const ufx_uct_md_resource_t &md : mds_of(*component)) {
             ucs::result<memory_domain> domain =
@@ -164,13 +226,22 @@ ufx_status_t context::open(std::span<const ufx_uct_component_t *const> component
                 continue;
             }
             for (const ufx_uct_resource_t &resource : resources_of(domain->handle())) {
-                there += std::string(there.empty() ? "" : ", ") + resource.dev_name;
+                std::string &list = may_be_rail(resource) ? there : others;
+                list += std::string(list.empty() ? "" : ", ") + resource.dev_name;
             }
-            offer_domain(std::move(*domain), missing, all);
+            const ufx_status_t status = offer_domain(std::move(*domain), missing, all);
+            if (status != UFX_OK) {
+                return status;
+            }
         }
     }
     if (!missing.empty()) {
-        ufx_error("there is no device %s; there are: %s", missing.front().c_str(), there.c_str());
+        const bool is_other = (", " + others + ",").find(", " + missing.front() + ",") !=
+                              std::string::npos;
+        ufx_error(is_other ? "device %s cannot be a rail: it does not leave its process, or UFX_TLS "
+                             "leaves its transport out; these can: %s"
+                           : "there is no device %s; there are: %s",
+                  missing.front().c_str(), there.c_str());
         return UFX_ERR_NO_DEVICE;
     }
     if (devices_.empty()) {
@@ -191,18 +262,16 @@ ufx_status_t context::open(std::span<const ufx_uct_component_t *const> component
         ufx_warn("only the first %d of %zu devices are used", UFX_UCP_RAILS_MAX, devices_.size());
         devices_.resize(UFX_UCP_RAILS_MAX);
     }
-    return UFX_OK;
+    return all ? UFX_OK : check_devices();
 }
 
 void context::keep_entries(std::span<const ufx_ucp_config_entry_t> entries)
 {
     entry_texts_.reserve(entries.size() * 2);
     for (const ufx_ucp_config_entry_t &entry : entries) {
-        if (entry.name != nullptr && entry.value != nullptr) {
-            const std::string &name = entry_texts_.emplace_back(entry.name);
-            const std::string &value = entry_texts_.emplace_back(entry.value);
-            uct_entries_.push_back({name.c_str(), value.c_str()});
-        }
+        const std::string &name = entry_texts_.emplace_back(entry.name);
+        const std::string &value = entry_texts_.emplace_back(entry.value);
+        uct_entries_.push_back({name.c_str(), value.c_str()});
     }
 }
 
@@ -215,7 +284,24 @@ context::create(const ufx_ucp_context_params_t *params,
     ucs::owner<context> made = ucs::make_owner<context>();
     std::span<const ufx_ucp_config_entry_t> entries;
     if ((given.field_mask & UFX_UCP_CONTEXT_PARAM_CONFIG) != 0) {
+        if (given.config == nullptr && given.config_count != 0) {
+            ufx_error("context_create: config is NULL, config_count is %zu", given.config_count);
+            return UFX_ERR_INVALID_PARAM;
+        }
         entries = {given.config, given.config_count};
+    }
+    const ufx_uct_component_t **list = nullptr;
+    std::size_t count = 0;
+    ufx_status_t status = ufx_uct_query_components(&list, &count);
+    if (status != UFX_OK) {
+        return status;
+    }
+    std::vector<const ufx_uct_component_t *> components(list, list + count);
+    ufx_uct_release_component_list(list);
+    components.insert(components.end(), extra.begin(), extra.end());
+    status = check_entries(entries, components);
+    if (status != UFX_OK) {
+        return status;
     }
     made->cfg_ = load_config(entries);
     made->keep_entries(entries);
@@ -227,16 +313,6 @@ context::create(const ufx_ucp_context_params_t *params,
     }
     const auto &wanted = made->cfg_.net_devices;
     const bool all = wanted.empty() || (wanted.size() == 1 && wanted.front() == "all");
-
-    const ufx_uct_component_t **list = nullptr;
-    std::size_t count = 0;
-    ufx_status_t status = ufx_uct_query_components(&list, &count);
-    if (status != UFX_OK) {
-        return status;
-    }
-    std::vector<const ufx_uct_component_t *> components(list, list + count);
-    ufx_uct_release_component_list(list);
-    components.insert(components.end(), extra.begin(), extra.end());
     (void)ufx_ucs_config_check_unknown();
     status = made->open(components, all);
     if (status != UFX_OK) {

@@ -221,7 +221,13 @@ def options_of_info(table):
     table.case("process is a word", [INFO, "--ep-dump", "me"], USAGE, "'me'")
     table.case("verb of a rail", [INFO, "--rail", "rail0", "stop", "1"], USAGE, "drain|resume")
     table.case("rail with a space", [INFO, "--rail", "rail 0", "drain", "1"], USAGE, "'rail 0'")
-    table.case("device of a context", [INFO, "-C", "--dev", "nosuch0"], RUN, "nosuch0")
+    for devices, text in (("nosuch0", "there is no device nosuch0"),
+                          ("memory", "device memory cannot be a rail"),
+                          ("lo:", "names no address"),
+                          ("lo:192.0.2.99", "does not have the address 192.0.2.99"),
+                          ("lo,lo", "device lo is named twice"),
+                          ("lo,lo:127.0.0.1", "lo and lo:127.0.0.1 are one")):
+        table.case(f"devices of a context, {devices}", [INFO, "-C", "--dev", devices], RUN, text)
     table.case("no process", [INFO, "--ep-dump", "--socket-dir", table.path("folder")], USAGE,
                "UFX_DEBUG_SOCKET")
     table.case("a word too many", [INFO, "-v", "nonsense"], USAGE, "'nonsense'")

@@ -122,6 +122,10 @@ ucs::result<device> find_device(const std::string &name)
     size_t colon = name.find(':');
     std::string interface = name.substr(0, colon);
     std::string address = colon == std::string::npos ? "" : name.substr(colon + 1);
+    if (colon != std::string::npos && address.empty()) {
+        ufx_error("tcp: device '%s' names no address behind the colon", name.c_str());
+        return UFX_ERR_NO_DEVICE;
+    }
     std::optional<ip_address> wanted = ip_address::parse(address);
     if (!address.empty() && !wanted) {
         ufx_error("tcp: '%s' is no IP address in device '%s'", address.c_str(), name.c_str());

@@ -3,7 +3,8 @@
 CATCH_TESTS += test_ucp
 include $(srcdir)/test/gtest/ucp/data.mk
 include $(srcdir)/test/gtest/ucp/spine.mk
-test_ucp_SOURCES = %D%/test_version.cpp %D%/test_config_guide.cpp $(TEST_UCP_DATA_SOURCES) $(TEST_UCP_SPINE_SOURCES)
+test_ucp_SOURCES = %D%/test_version.cpp %D%/test_config_guide.cpp %D%/test_misuse.cpp \
+	$(TEST_UCP_DATA_SOURCES) $(TEST_UCP_SPINE_SOURCES)
 test_ucp_CPPFLAGS = $(TEST_CPPFLAGS)
 test_ucp_LDADD = $(TEST_LIBS) libucp_int.la libucp_core.la libuct_fake.la libuct_base.la \
 	libucs_int.la libufx_uct.la libufx_ucs.la $(UFX_SYS_LIBS)

@@ -306,7 +306,14 @@ void peer::declare_dead(const char *why)
         return;
     }
     death_ = why;
-    ufx_error("peer %016lx is dead: %s", uuid(), why);
+    const bool hurts = std::any_of(eps_.begin(), eps_.end(), [](const ep *e) {
+        return e->state() == UFX_UCP_EP_CONNECTING || e->state() == UFX_UCP_EP_CONNECTED;
+    });
+    if (hurts) {
+        ufx_error("peer %016lx is dead: %s", uuid(), why);
+    } else {
+        ufx_info("peer %016lx has gone, after its eps: %s", uuid(), why);
+    }
     resents_.clear();
     event([](core::peer &m, core::time_ns at, core::action_list &out) { m.peer_dead(at, out); });
 }

@@ -7,6 +7,7 @@
 #include "ucp/peer.h"
 #include "ucp/proto.h"
 #include "ucp/worker.h"
+#include "ucs/log_capture.h"
 
 #include <deque>
 #include <optional>
@@ -402,6 +403,25 @@ TEST_CASE("ucp: an ep's error and the death of the peer's transfers wait until l
     std::vector<std::byte> now(p.b.memory, p.b.memory + local.size());
     p.rounds(100);
     CHECK(std::memcmp(now.data(), p.b.memory, local.size()) == 0);
+}
+
+TEST_CASE("ucp: a peer that goes after its eps were closed is no error", "[data][tcp]")
+{
+    pair p;
+    const ufx::ucs::log_capture log;
+    ufx_ucp_rkey_destroy(p.a.peer_key);
+    p.a.peer_key = nullptr;
+    waiter close;
+    close.posted(ufx_ucp_ep_close(p.a.ep, UFX_UCP_CLOSE_FLUSH, &close.params, nullptr));
+    REQUIRE(p.until([&] { return close.is_done() && !p.b.events.empty(); }));
+    CHECK(p.b.events.front().type == UFX_UCP_EP_EVENT_CLOSED_BY_PEER);
+    ufx_ucp_worker_destroy(p.a.worker); // as its process ends
+    p.a.worker = nullptr;
+    REQUIRE(p.until([&] { return log.count("its process has gone") != 0; }));
+    INFO(log.text());
+    CHECK(log.count(UFX_UCS_LOG_ERROR) == 0);
+    CHECK(log.count(UFX_UCS_LOG_WARN) == 0);
+    CHECK(log.count(UFX_UCS_LOG_INFO, "has gone, after its eps") == 1);
 }
 
 TEST_CASE("op_state: what comes after the first terminal event changes nothing", "[data][M12]")

@@ -133,7 +133,7 @@ typedef struct ufx_ucp_rail_attr {
 /** What happened to the fragments of a worker's eps in failovers so far, and how long it took. */
 typedef struct ufx_ucp_failover_stats {
     uint64_t field_mask;    /**< reserved, 0 */
-    uint64_t switches;      /**< lanes that were sealed with traffic on another lane after it */
+    uint64_t switches;      /**< lanes sealed while they carried fragments, with another to go on */
     uint64_t frozen;        /**< fragments outstanding on lanes that were sealed */
     uint64_t landed;        /**< of those: found to have landed, never posted again */
     uint64_t partial;       /**< of those: resumed in their middle */

@@ -11,6 +11,7 @@
 #include "ucs/log.h"
 #include "ucs/trace_point.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ufx::ucp {
@@ -323,7 +324,10 @@ void lane::purge(const core::landed_position &landed)
     for (const core::purged_op &op : run.ops) {
         peer_.count_purged(op);
     }
-    if (owner_ != nullptr && owner_->has_open_lane()) {
+    const bool had_traffic = std::any_of(run.ops.begin(), run.ops.end(), [](const auto &op) {
+        return op.fragment.kind != core::op_kind::NOP;
+    });
+    if (had_traffic && owner_ != nullptr && owner_->has_open_lane()) {
         peer_.stats().switched();
     }
     peer_.stats().purged(peer_.now());

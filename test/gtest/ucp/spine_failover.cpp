@@ -54,6 +54,21 @@ TEST_CASE("tcp: a rail is cut under traffic: sealed, purged, replayed, nothing l
     CHECK(settled(p));
 }
 
+TEST_CASE("tcp: a lane that dies idle is no switch of traffic", "[spine][tcp]")
+{
+    pair p(quick_rails());
+    REQUIRE(p.until([&] { return settled(p); }));
+    p.set_link(p.a, "rail0", false);
+    p.set_link(p.b, "rail0", false);
+    REQUIRE(p.until([&] {
+        return state_of(p.a, 0) == UFX_UCP_RAIL_DOWN && state_of(p.b, 0) == UFX_UCP_RAIL_DOWN;
+    }));
+    for (const auto *side : {&p.a, &p.b}) {
+        CHECK(p.failover(*side).switches == 0);
+        CHECK(p.failover(*side).frozen == 0);
+    }
+}
+
 TEST_CASE("tcp: all rails die and one comes back: everything queued is done", "[spine][tcp][X05]")
 {
     pair p(quick_rails());

@@ -48,7 +48,8 @@ typedef enum ufx_status {
     UFX_ERR_TIMEOUT = -41,     /**< the op's deadline passed; see UFX_UCP_COMPLETION_REMOTE_FINAL */
     UFX_ERR_UNREACHABLE = -42, /**< no rail to the peer, or the peer is dead; remote unknown */
     UFX_ERR_AMBIGUOUS = -43,   /**< may or may not have been applied, and must not be repeated */
-    UFX_ERR_REMOTE_ACCESS = -44, /**< the target refused key, range or rights: a bug of the user */
+    UFX_ERR_REMOTE_ACCESS = -44, /**< the target refused key, range or rights: a bug of the user; a
+                                      range outside that of the key is INVALID_PARAM at the call */
     UFX_ERR_LOCAL_PROT = -45     /**< local buffer not accessible: a bug of the user */
 } ufx_status_t;
 

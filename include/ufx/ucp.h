@@ -552,7 +552,9 @@ UFX_API ufx_status_t ufx_ucp_request_cancel(ufx_ucp_request_h request) UFX_NOEXC
  * Writes `length` bytes to the peer's memory. OK: applied there.
  *
  * @param buffer       local, `length` bytes, unchanged until completion
- * @param remote_addr  in the range of `rkey`, address in the peer's process
+ * @param remote_addr  address in the peer's process. A range outside that of `rkey` is refused here:
+ *                     INVALID_PARAM. What only the target can know (the memory was unmapped, it lacks
+ *                     the right) ends the operation with UFX_ERR_REMOTE_ACCESS
  * @param rkey         of the same ep
  * @param params       NULL for defaults
  * @param request      out, may be NULL: then poll by flush or callback

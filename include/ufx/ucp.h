@@ -17,7 +17,8 @@
  *   UFX_INPROGRESS        accepted; the callback will run once; `*request` may be used to cancel or
  *                         to poll until it is freed
  *   UFX_ERR_NO_RESOURCE   queues are full (UFX_PENDING_MAX); no side effect; progress and retry
- *   UFX_ERR_INVALID_PARAM, UFX_ERR_NO_MEMORY, UFX_ERR_UNSUPPORTED   refused, no side effect
+ *   UFX_ERR_INVALID_PARAM, UFX_ERR_NO_MEMORY, UFX_ERR_UNSUPPORTED   refused, no side effect; for
+ *                         INVALID_PARAM the log names the argument
  *   UFX_ERR_SHUTDOWN      the ep is closing, or has failed
  * Local buffers must stay valid and, for sends, unchanged until the operation has completed.
  * Every struct that may grow starts with `field_mask`: fields whose bit is clear are ignored.
@@ -85,7 +86,10 @@ typedef struct ufx_ucp_context_params {
 UFX_API ufx_status_t ufx_ucp_context_create(const ufx_ucp_context_params_t *params,
                                             ufx_ucp_context_h *context) UFX_NOEXCEPT;
 
-/** Ends a context whose workers are destroyed and whose memory is unmapped. */
+/**
+ * Ends a context whose workers are destroyed and whose memory is unmapped. One that still has any is
+ * left as it is, and the log says so: destroy and unmap, then call again. NULL is fine.
+ */
 UFX_API void ufx_ucp_context_destroy(ufx_ucp_context_h context) UFX_NOEXCEPT;
 
 /* ---- Rails -----------------------------------------------------------------------------------*/
@@ -303,7 +307,12 @@ typedef struct ufx_ucp_mem_params {
 UFX_API ufx_status_t ufx_ucp_mem_map(ufx_ucp_context_h context, const ufx_ucp_mem_params_t *params,
                                      ufx_ucp_mem_h *mem) UFX_NOEXCEPT;
 
-/** Ends it; remote access fails from now on; allocated memory is freed. */
+/**
+ * Ends it; remote access fails from now on; allocated memory is freed. No operation of this process
+ * uses it any more, and nobody uses the handle again.
+ *
+ * @return UFX_OK; UFX_ERR_INVALID_PARAM if it is not, or no longer, mapped in this context
+ */
 UFX_API ufx_status_t ufx_ucp_mem_unmap(ufx_ucp_context_h context, ufx_ucp_mem_h mem) UFX_NOEXCEPT;
 
 /** Start and length of mapped memory; each written if not NULL. */
@@ -536,15 +545,18 @@ typedef struct ufx_ucp_op_params {
     ufx_ucp_mem_h mem;    /**< registration of the local buffer, saves registering it */
 } ufx_ucp_op_params_t;
 
-/** State of an accepted operation: UFX_INPROGRESS, or how it ended. */
+/** State of an accepted operation: UFX_INPROGRESS, or how it ended; INVALID_PARAM for NULL. */
 UFX_API ufx_status_t ufx_ucp_request_check(ufx_ucp_request_h request) UFX_NOEXCEPT;
 
-/** Gives the request back; an operation still in progress goes on, its callback runs. */
+/** Gives the request back; an operation still in progress goes on, its callback runs. NULL is fine.
+ */
 UFX_API void ufx_ucp_request_free(ufx_ucp_request_h request) UFX_NOEXCEPT;
 
 /**
  * Stops an operation where it can be stopped: fragments not posted yet are dropped, posted ones
  * finish first. It then ends with UFX_ERR_CANCELED, or OK if nothing was left to stop.
+ *
+ * @return UFX_OK, also if it has ended; UFX_ERR_INVALID_PARAM for NULL
  */
 UFX_API ufx_status_t ufx_ucp_request_cancel(ufx_ucp_request_h request) UFX_NOEXCEPT;
 

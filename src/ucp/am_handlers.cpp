@@ -2,6 +2,7 @@
 // Receive memory, and how a message is laid out in it; the C calls that set handlers.
 #include "ucp/am_handlers.h"
 
+#include "ucp/refuse.h"
 #include "ucp/worker.h"
 
 #include <cstdlib>
@@ -127,8 +128,11 @@ namespace ucp = ufx::ucp;
 extern "C" ufx_status_t ufx_ucp_worker_set_am_handler(ufx_ucp_worker_h worker, uint16_t id,
                                                       ufx_ucp_am_cb_t cb, void *arg) noexcept
 {
-    if (worker == nullptr || id >= UFX_UCP_AM_ID_MAX) {
-        return UFX_ERR_INVALID_PARAM;
+    if (worker == nullptr) {
+        return ucp::refuse_null(__func__, "worker");
+    }
+    if (id >= UFX_UCP_AM_ID_MAX) {
+        return ucp::refuse(__func__, "id is above 1023");
     }
     ucp::worker &w = ucp::worker::of(worker);
     auto guard = w.lock();
@@ -140,7 +144,7 @@ extern "C" ufx_status_t ufx_ucp_worker_set_notify_handler(ufx_ucp_worker_h worke
                                                           ufx_ucp_notify_cb_t cb, void *arg) noexcept
 {
     if (worker == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return ucp::refuse_null(__func__, "worker");
     }
     ucp::worker &w = ucp::worker::of(worker);
     auto guard = w.lock();

@@ -2,6 +2,7 @@
 // C entries of listeners and eps.
 #include "ucp/ep.h"
 #include "ucp/listener.h"
+#include "ucp/refuse.h"
 #include "ucp/worker.h"
 #include "ucs/entry.h"
 
@@ -12,8 +13,9 @@ ufx_status_t ufx_ucp_listener_create(ufx_ucp_worker_h handle,
                                      const ufx_ucp_listener_params_t *params,
                                      ufx_ucp_listener_h *out) noexcept
 {
-    if (handle == nullptr || params == nullptr || out == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+    if (const auto bad = require(__func__, {{"worker", handle}, {"params", params}, {"listener", out}});
+        bad != UFX_OK) {
+        return bad;
     }
     return ucs::guard([&]() -> ufx_status_t {
         worker &w = worker::of(handle);
@@ -38,8 +40,9 @@ void ufx_ucp_listener_destroy(ufx_ucp_listener_h handle) noexcept
 
 ufx_status_t ufx_ucp_listener_query(ufx_ucp_listener_h handle, sockaddr_storage *address) noexcept
 {
-    if (handle == nullptr || address == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+    if (const auto bad = require(__func__, {{"listener", handle}, {"address", address}});
+        bad != UFX_OK) {
+        return bad;
     }
     *address = listener::of(handle).address();
     return UFX_OK;
@@ -48,8 +51,9 @@ ufx_status_t ufx_ucp_listener_query(ufx_ucp_listener_h handle, sockaddr_storage 
 ufx_status_t ufx_ucp_listener_reject(ufx_ucp_listener_h handle,
                                      ufx_ucp_conn_request_h request) noexcept
 {
-    if (handle == nullptr || request == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+    if (const auto bad = require(__func__, {{"listener", handle}, {"request", request}});
+        bad != UFX_OK) {
+        return bad;
     }
     return ucs::guard([&] {
         listener &l = listener::of(handle);
@@ -63,8 +67,9 @@ ufx_status_t ufx_ucp_listener_reject(ufx_ucp_listener_h handle,
 ufx_status_t ufx_ucp_ep_create(ufx_ucp_worker_h handle, const ufx_ucp_ep_params_t *params,
                                ufx_ucp_ep_h *out) noexcept
 {
-    if (handle == nullptr || params == nullptr || out == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+    if (const auto bad = require(__func__, {{"worker", handle}, {"params", params}, {"ep", out}});
+        bad != UFX_OK) {
+        return bad;
     }
     return ucs::guard([&]() -> ufx_status_t {
         worker &w = worker::of(handle);
@@ -83,7 +88,7 @@ ufx_status_t ufx_ucp_ep_set_event_cb(ufx_ucp_ep_h handle, ufx_ucp_ep_event_cb_t 
                                      void *arg) noexcept
 {
     if (handle == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(__func__, "ep");
     }
     return ucs::guard([&] {
         ep &e = ep::of(handle);
@@ -94,8 +99,8 @@ ufx_status_t ufx_ucp_ep_set_event_cb(ufx_ucp_ep_h handle, ufx_ucp_ep_event_cb_t 
 
 ufx_status_t ufx_ucp_ep_query(ufx_ucp_ep_h handle, ufx_ucp_ep_attr_t *attr) noexcept
 {
-    if (handle == nullptr || attr == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+    if (const auto bad = require(__func__, {{"ep", handle}, {"attr", attr}}); bad != UFX_OK) {
+        return bad;
     }
     return ucs::guard([&] {
         const ep &e = ep::of(handle);
@@ -107,8 +112,11 @@ ufx_status_t ufx_ucp_ep_query(ufx_ucp_ep_h handle, ufx_ucp_ep_attr_t *attr) noex
 ufx_status_t ufx_ucp_ep_close(ufx_ucp_ep_h handle, ufx_ucp_close_mode_t mode,
                               const ufx_ucp_op_params_t *params, ufx_ucp_request_h *request) noexcept
 {
-    if (handle == nullptr || (mode != UFX_UCP_CLOSE_FLUSH && mode != UFX_UCP_CLOSE_FORCE)) {
-        return UFX_ERR_INVALID_PARAM;
+    if (handle == nullptr) {
+        return refuse_null(__func__, "ep");
+    }
+    if (mode != UFX_UCP_CLOSE_FLUSH && mode != UFX_UCP_CLOSE_FORCE) {
+        return refuse(__func__, "mode is no ufx_ucp_close_mode_t");
     }
     return ucs::guard([&] {
         ep &e = ep::of(handle);

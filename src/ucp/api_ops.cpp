@@ -2,6 +2,7 @@
 // The posting calls of the C ABI: put, get, lists, active messages, flush, fence.
 #include "ucp/ep.h"
 #include "ucp/proto.h"
+#include "ucp/refuse.h"
 #include "ucp/request_pool.h"
 #include "ucp/worker.h"
 #include "ucs/bytes.h"
@@ -17,10 +18,11 @@ constexpr std::size_t notify_fixed = 8;
 
 // Locks, checks the ep, runs `post`, wakes a waiting thread.
 template <class F>
-ufx_status_t on_ep(ufx_ucp_ep_h handle, ufx_ucp_request_h *out, bool queues, F &&post)
+ufx_status_t on_ep(const char *call, ufx_ucp_ep_h handle, ufx_ucp_request_h *out, bool queues,
+                   F &&post)
 {
     if (handle == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(call, "ep");
     }
     ep &e = ep::of(handle);
     auto guard = e.home().lock();
@@ -47,12 +49,26 @@ ufx_status_t launch(ep &e, request_pool::draft r, ufx_ucp_request_h *out)
     return UFX_INPROGRESS;
 }
 
+// Says what is wrong with a transfer that was found wrong.
+[[gnu::cold, gnu::noinline]] ufx_status_t refuse_transfer(op kind, const void *buffer,
+                                                          std::uint64_t remote, std::size_t length,
+                                                          ufx_ucp_rkey_h key)
+{
+    const char *call = kind == op::PUT ? "ufx_ucp_put" : "ufx_ucp_get";
+    if (key == nullptr || (buffer == nullptr && length != 0)) {
+        return refuse_null(call, key == nullptr ? "rkey" : "buffer");
+    }
+    ufx_error("%s: %zu bytes at remote_addr 0x%llx are not in the range of rkey", call, length,
+              static_cast<unsigned long long>(remote));
+    return UFX_ERR_INVALID_PARAM;
+}
+
 ufx_status_t move_one(ep &e, op kind, void *buffer, std::size_t length, std::uint64_t remote,
                       ufx_ucp_rkey_h key, const ufx_ucp_op_params_t *params, ufx_ucp_request_h *out)
 {
     if (key == nullptr || (buffer == nullptr && length != 0) ||
         !rkey::of(key).holds(remote, length)) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_transfer(kind, buffer, remote, length, key);
     }
     if (length == 0) {
         return UFX_OK;
@@ -93,18 +109,41 @@ bool is_valid(const ufx_ucp_transfer_t &t)
            (t.local != nullptr && t.rkey != nullptr && rkey::of(t.rkey).holds(t.remote_addr, t.length));
 }
 
+// Says what is wrong with a list that was found wrong; `bad` is the first wrong transfer.
+[[gnu::cold, gnu::noinline]] ufx_status_t refuse_list(op kind, const ufx_ucp_transfer_t &bad,
+                                                      std::size_t index)
+{
+    ufx_error("%s_list: transfers[%zu]: %s", kind == op::PUT ? "ufx_ucp_put" : "ufx_ucp_get", index,
+              bad.local == nullptr  ? "local is NULL"
+              : bad.rkey == nullptr ? "rkey is NULL"
+                                    : "remote_addr and length are not in the range of rkey");
+    return UFX_ERR_INVALID_PARAM;
+}
+
+ufx_status_t check_notify(const char *call, const ufx_ucp_notify_t &notify)
+{
+    if (notify.length > max_notify) {
+        return refuse(call, "notify->length is above 4096");
+    }
+    return notify.data == nullptr && notify.length != 0 ? refuse_null(call, "notify->data") : UFX_OK;
+}
+
 ufx_status_t move_list(ep &e, op kind, const ufx_ucp_transfer_t *transfers, std::size_t count,
                        const ufx_ucp_notify_t *notify, const ufx_ucp_op_params_t *params,
                        ufx_ucp_request_h *out)
 {
-    if ((transfers == nullptr && count != 0) ||
-        (notify != nullptr &&
-         (notify->length > max_notify || (notify->data == nullptr && notify->length != 0)))) {
-        return UFX_ERR_INVALID_PARAM;
+    const char *call = kind == op::PUT ? "ufx_ucp_put_list" : "ufx_ucp_get_list";
+    if (transfers == nullptr && count != 0) {
+        return refuse_null(call, "transfers");
+    }
+    if (notify != nullptr) {
+        if (const ufx_status_t bad = check_notify(call, *notify); bad != UFX_OK) {
+            return bad;
+        }
     }
     for (std::size_t i = 0; i < count; ++i) {
         if (!is_valid(transfers[i])) {
-            return UFX_ERR_INVALID_PARAM;
+            return refuse_list(kind, transfers[i], i);
         }
     }
     request_pool::draft r = e.home().requests.start(e.home(), &e, params, kind);
@@ -123,11 +162,25 @@ ufx_status_t move_list(ep &e, op kind, const ufx_ucp_transfer_t *transfers, std:
     if (notify != nullptr) {
         request_pool::draft n = make_notify(e, *r, *notify);
         if (n == nullptr) {
-            return UFX_ERR_INVALID_PARAM;
+            return refuse(call, "notify does not fit into 512 fragments");
         }
         r->notify = n.release()->id; // submitted, or undone, with the list
     }
     return launch(e, std::move(r), out);
+}
+
+// Says what is wrong with a message that was found wrong.
+[[gnu::cold, gnu::noinline]] ufx_status_t refuse_am(std::uint16_t id, const void *header,
+                                                    std::size_t header_length)
+{
+    constexpr const char *call = "ufx_ucp_am_send";
+    if (id >= UFX_UCP_AM_ID_MAX) {
+        return refuse(call, "id is above 1023");
+    }
+    if (header_length > max_user_header) {
+        return refuse(call, "header_length is above 4096");
+    }
+    return refuse_null(call, header == nullptr && header_length != 0 ? "header" : "buffer");
 }
 
 ufx_status_t send_am(ep &e, std::uint16_t id, const void *header, std::size_t header_length,
@@ -136,7 +189,7 @@ ufx_status_t send_am(ep &e, std::uint16_t id, const void *header, std::size_t he
 {
     if (id >= UFX_UCP_AM_ID_MAX || header_length > max_user_header ||
         (header == nullptr && header_length != 0) || (buffer == nullptr && length != 0)) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_am(id, header, header_length);
     }
     const std::uint64_t flags =
         params != nullptr && (params->field_mask & UFX_UCP_OP_PARAM_FLAGS) != 0 ? params->flags : 0;
@@ -158,6 +211,9 @@ ufx_status_t send_am(ep &e, std::uint16_t id, const void *header, std::size_t he
     }
     if (status == UFX_OK) {
         status = shape_am(e, *r);
+    }
+    if (status == UFX_ERR_INVALID_PARAM) {
+        return refuse("ufx_ucp_am_send", "length needs more than 512 fragments without rendezvous");
     }
     return status == UFX_OK ? launch(e, std::move(r), out) : status;
 }
@@ -217,7 +273,7 @@ extern "C" ufx_status_t ufx_ucp_put(ufx_ucp_ep_h ep, const void *buffer, size_t 
                                     uint64_t remote_addr, ufx_ucp_rkey_h rkey,
                                     const ufx_ucp_op_params_t *params, ufx_ucp_request_h *request) noexcept
 {
-    return ucp::on_ep(ep, request, true, [&](ucp::ep &e) {
+    return ucp::on_ep(__func__, ep, request, true, [&](ucp::ep &e) {
         return ucp::move_one(e, ucp::op::PUT, const_cast<void *>(buffer), length, remote_addr, rkey,
                              params, request);
     });
@@ -227,7 +283,7 @@ extern "C" ufx_status_t ufx_ucp_get(ufx_ucp_ep_h ep, void *buffer, size_t length
                                     uint64_t remote_addr, ufx_ucp_rkey_h rkey,
                                     const ufx_ucp_op_params_t *params, ufx_ucp_request_h *request) noexcept
 {
-    return ucp::on_ep(ep, request, true, [&](ucp::ep &e) {
+    return ucp::on_ep(__func__, ep, request, true, [&](ucp::ep &e) {
         return ucp::move_one(e, ucp::op::GET, buffer, length, remote_addr, rkey, params, request);
     });
 }
@@ -237,7 +293,7 @@ extern "C" ufx_status_t ufx_ucp_put_list(ufx_ucp_ep_h ep, const ufx_ucp_transfer
                                          const ufx_ucp_op_params_t *params,
                                          ufx_ucp_request_h *request) noexcept
 {
-    return ucp::on_ep(ep, request, true, [&](ucp::ep &e) {
+    return ucp::on_ep(__func__, ep, request, true, [&](ucp::ep &e) {
         return ucp::move_list(e, ucp::op::PUT, transfers, count, notify, params, request);
     });
 }
@@ -247,7 +303,7 @@ extern "C" ufx_status_t ufx_ucp_get_list(ufx_ucp_ep_h ep, const ufx_ucp_transfer
                                          const ufx_ucp_op_params_t *params,
                                          ufx_ucp_request_h *request) noexcept
 {
-    return ucp::on_ep(ep, request, true, [&](ucp::ep &e) {
+    return ucp::on_ep(__func__, ep, request, true, [&](ucp::ep &e) {
         return ucp::move_list(e, ucp::op::GET, transfers, count, notify, params, request);
     });
 }
@@ -257,7 +313,7 @@ extern "C" ufx_status_t ufx_ucp_am_send(ufx_ucp_ep_h ep, uint16_t id, const void
                                         const ufx_ucp_op_params_t *params,
                                         ufx_ucp_request_h *request) noexcept
 {
-    return ucp::on_ep(ep, request, true, [&](ucp::ep &e) {
+    return ucp::on_ep(__func__, ep, request, true, [&](ucp::ep &e) {
         return ucp::send_am(e, id, header, header_length, buffer, length, params, request);
     });
 }
@@ -265,7 +321,7 @@ extern "C" ufx_status_t ufx_ucp_am_send(ufx_ucp_ep_h ep, uint16_t id, const void
 extern "C" ufx_status_t ufx_ucp_ep_flush(ufx_ucp_ep_h ep, const ufx_ucp_op_params_t *params,
                                          ufx_ucp_request_h *request) noexcept
 {
-    return ucp::on_ep(ep, request, false,
+    return ucp::on_ep(__func__, ep, request, false,
                       [&](ucp::ep &e) { return ucp::flush_ep(e, params, request); });
 }
 
@@ -274,7 +330,7 @@ extern "C" ufx_status_t ufx_ucp_worker_flush(ufx_ucp_worker_h worker,
                                              ufx_ucp_request_h *request) noexcept
 {
     if (worker == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return ucp::refuse_null(__func__, "worker");
     }
     ucp::worker &w = ucp::worker::of(worker);
     auto guard = w.lock();
@@ -286,7 +342,7 @@ extern "C" ufx_status_t ufx_ucp_worker_flush(ufx_ucp_worker_h worker,
 
 extern "C" ufx_status_t ufx_ucp_ep_fence(ufx_ucp_ep_h ep) noexcept
 {
-    return ucp::on_ep(ep, nullptr, false, [](ucp::ep &e) {
+    return ucp::on_ep(__func__, ep, nullptr, false, [](ucp::ep &e) {
         e.tx.fence();
         return UFX_OK;
     });
@@ -295,7 +351,7 @@ extern "C" ufx_status_t ufx_ucp_ep_fence(ufx_ucp_ep_h ep) noexcept
 extern "C" ufx_status_t ufx_ucp_worker_fence(ufx_ucp_worker_h worker) noexcept
 {
     if (worker == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return ucp::refuse_null(__func__, "worker");
     }
     ucp::worker &w = ucp::worker::of(worker);
     auto guard = w.lock();

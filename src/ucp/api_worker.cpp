@@ -5,6 +5,7 @@
 #include "ucp/dump.h"
 #include "ucp/ep.h"
 #include "ucp/peer.h"
+#include "ucp/refuse.h"
 #include "ucp/wakeup.h"
 #include "ucp/worker.h"
 #include "ucs/entry.h"
@@ -21,10 +22,10 @@ namespace {
 
 // Locks the worker and runs `body` on it.
 template <class F>
-ufx_status_t on_worker(ufx_ucp_worker_h handle, F &&body) noexcept
+ufx_status_t on_worker(const char *call, ufx_ucp_worker_h handle, F &&body) noexcept
 {
     if (handle == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(call, "worker");
     }
     return ucs::guard([&] {
         worker &w = worker::of(handle);
@@ -46,12 +47,12 @@ ufx_status_t give_text(const std::string &from, char **to)
 }
 
 template <class F>
-ufx_status_t on_rail(ufx_ucp_worker_h handle, const char *name, F &&body) noexcept
+ufx_status_t on_rail(const char *call, ufx_ucp_worker_h handle, const char *name, F &&body) noexcept
 {
     if (name == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(call, "rail");
     }
-    return on_worker(handle, [&](worker &w) -> ufx_status_t {
+    return on_worker(call, handle, [&](worker &w) -> ufx_status_t {
         rail *r = w.find_rail(name);
         if (r == nullptr) {
             return UFX_ERR_NO_ELEM;
@@ -62,9 +63,10 @@ ufx_status_t on_rail(ufx_ucp_worker_h handle, const char *name, F &&body) noexce
     });
 }
 
-ufx_status_t administer(ufx_ucp_worker_h handle, const char *name, core::admin_action what) noexcept
+ufx_status_t administer(const char *call, ufx_ucp_worker_h handle, const char *name,
+                        core::admin_action what) noexcept
 {
-    return on_rail(handle, name, [&](worker &w, rail &r) {
+    return on_rail(call, handle, name, [&](worker &w, rail &r) {
         for (const auto &p : w.peers()) {
             p->admin(r.index(), what);
         }
@@ -80,7 +82,7 @@ ufx_status_t ufx_ucp_context_create(const ufx_ucp_context_params_t *params,
                                     ufx_ucp_context_h *context) noexcept
 {
     if (context == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(__func__, "context");
     }
     return ucs::guard([&]() -> ufx_status_t {
         auto made = ucp::context::create(params);
@@ -94,9 +96,18 @@ ufx_status_t ufx_ucp_context_create(const ufx_ucp_context_params_t *params,
 
 void ufx_ucp_context_destroy(ufx_ucp_context_h handle) noexcept
 {
-    if (handle != nullptr) {
-        const ucs::owner<ucp::context> owned(&ucp::context::of(handle));
+    if (handle == nullptr) {
+        return;
     }
+    ucp::context &ended = ucp::context::of(handle);
+    const unsigned workers = ended.workers.load(std::memory_order_relaxed);
+    const std::size_t mapped = ended.memory.size();
+    if (workers != 0 || mapped != 0) {
+        ufx_error("%s: refused: %u workers are not destroyed and %zu memory handles not unmapped",
+                  __func__, workers, mapped);
+        return;
+    }
+    const ucs::owner<ucp::context> owned(&ended);
 }
 
 // ---- Workers ---------------------------------------------------------------------------------
@@ -104,8 +115,8 @@ void ufx_ucp_context_destroy(ufx_ucp_context_h handle) noexcept
 ufx_status_t ufx_ucp_worker_create(ufx_ucp_context_h context, const ufx_ucp_worker_params_t *params,
                                    ufx_ucp_worker_h *handle) noexcept
 {
-    if (context == nullptr || handle == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+    if (const auto bad = require(__func__, {{"context", context}, {"worker", handle}}); bad != UFX_OK) {
+        return bad;
     }
     return ucs::guard([&]() -> ufx_status_t {
         auto made = worker::create(ucp::context::of(context), params);
@@ -113,6 +124,7 @@ ufx_status_t ufx_ucp_worker_create(ufx_ucp_context_h context, const ufx_ucp_work
             return made.error();
         }
         *handle = made->release();
+        ucp::context::of(context).workers.fetch_add(1, std::memory_order_relaxed);
         return UFX_OK;
     });
 }
@@ -123,6 +135,7 @@ void ufx_ucp_worker_destroy(ufx_ucp_worker_h handle) noexcept
         return;
     }
     ucs::owner<worker> owned(&worker::of(handle));
+    owned->ctx().workers.fetch_sub(1, std::memory_order_relaxed);
     if (owned->is_forked()) {
         // Its sockets and epoll sets are shared with the parent, which goes on using them.
         (void)owned.release();
@@ -132,7 +145,7 @@ void ufx_ucp_worker_destroy(ufx_ucp_worker_h handle) noexcept
 unsigned ufx_ucp_worker_progress(ufx_ucp_worker_h handle) noexcept
 {
     unsigned count = 0;
-    (void)on_worker(handle, [&](worker &w) {
+    (void)on_worker(__func__, handle, [&](worker &w) {
         count = w.progress();
         return UFX_OK;
     });
@@ -142,9 +155,9 @@ unsigned ufx_ucp_worker_progress(ufx_ucp_worker_h handle) noexcept
 ufx_status_t ufx_ucp_worker_event_fd(ufx_ucp_worker_h handle, int *fd) noexcept
 {
     if (fd == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(__func__, "fd");
     }
-    return on_worker(handle, [&](worker &w) {
+    return on_worker(__func__, handle, [&](worker &w) {
         *fd = w.wake().event_fd();
         return UFX_OK;
     });
@@ -152,13 +165,13 @@ ufx_status_t ufx_ucp_worker_event_fd(ufx_ucp_worker_h handle, int *fd) noexcept
 
 ufx_status_t ufx_ucp_worker_arm(ufx_ucp_worker_h handle) noexcept
 {
-    return on_worker(handle, [](worker &w) { return w.wake().arm(); });
+    return on_worker(__func__, handle, [](worker &w) { return w.wake().arm(); });
 }
 
 ufx_status_t ufx_ucp_worker_wait(ufx_ucp_worker_h handle, int timeout_ms) noexcept
 {
     if (handle == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(__func__, "worker");
     }
     return ucs::guard([&] { return worker::of(handle).wake().wait(timeout_ms); });
 }
@@ -166,7 +179,7 @@ ufx_status_t ufx_ucp_worker_wait(ufx_ucp_worker_h handle, int timeout_ms) noexce
 ufx_status_t ufx_ucp_worker_signal(ufx_ucp_worker_h handle) noexcept
 {
     if (handle == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(__func__, "worker");
     }
     worker::of(handle).wake().signal();
     return UFX_OK;
@@ -175,10 +188,10 @@ ufx_status_t ufx_ucp_worker_signal(ufx_ucp_worker_h handle) noexcept
 ufx_status_t ufx_ucp_worker_get_address(ufx_ucp_worker_h handle, void **address,
                                         size_t *length) noexcept
 {
-    if (address == nullptr || length == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+    if (const auto bad = require(__func__, {{"address", address}, {"length", length}}); bad != UFX_OK) {
+        return bad;
     }
-    return on_worker(handle, [&](worker &w) {
+    return on_worker(__func__, handle, [&](worker &w) {
         const std::vector<std::uint8_t> bytes = encode(w.make_address());
         void *copy = std::malloc(bytes.size());
         if (copy == nullptr) {
@@ -207,9 +220,9 @@ ufx_status_t ufx_ucp_worker_query_rails(ufx_ucp_worker_h handle, ufx_ucp_rail_at
                                         size_t *count) noexcept
 {
     if (count == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(__func__, "count");
     }
-    return on_worker(handle, [&](worker &w) {
+    return on_worker(__func__, handle, [&](worker &w) {
         const std::size_t there = w.rails().size();
         const std::size_t room = std::exchange(*count, there);
         if (rails == nullptr || room < there) {
@@ -226,9 +239,9 @@ ufx_status_t ufx_ucp_worker_query_failover(ufx_ucp_worker_h handle,
                                            ufx_ucp_failover_stats_t *stats) noexcept
 {
     if (stats == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(__func__, "stats");
     }
-    return on_worker(handle, [&](worker &w) {
+    return on_worker(__func__, handle, [&](worker &w) {
         *stats = w.stats.values();
         return UFX_OK;
     });
@@ -236,17 +249,17 @@ ufx_status_t ufx_ucp_worker_query_failover(ufx_ucp_worker_h handle,
 
 ufx_status_t ufx_ucp_rail_drain(ufx_ucp_worker_h handle, const char *name) noexcept
 {
-    return administer(handle, name, core::admin_action::DRAIN);
+    return administer(__func__, handle, name, core::admin_action::DRAIN);
 }
 
 ufx_status_t ufx_ucp_rail_resume(ufx_ucp_worker_h handle, const char *name) noexcept
 {
-    return administer(handle, name, core::admin_action::RESUME);
+    return administer(__func__, handle, name, core::admin_action::RESUME);
 }
 
 ufx_status_t ufx_ucp_rail_set_link(ufx_ucp_worker_h handle, const char *name, int up) noexcept
 {
-    return on_rail(handle, name, [&](worker &, rail &r) { return r.set_link(up != 0); });
+    return on_rail(__func__, handle, name, [&](worker &, rail &r) { return r.set_link(up != 0); });
 }
 
 // ---- Dumps -----------------------------------------------------------------------------------
@@ -255,9 +268,9 @@ ufx_status_t ufx_ucp_worker_dump(ufx_ucp_worker_h handle, ufx_ucp_dump_format_t 
                                  char **text) noexcept
 {
     if (text == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(__func__, "text");
     }
-    return on_worker(handle,
+    return on_worker(__func__, handle,
                      [&](worker &w) { return give_text(dump_worker(w, format), text); });
 }
 
@@ -266,7 +279,7 @@ void ufx_ucp_dump_release(char *text) noexcept { std::free(text); }
 ufx_status_t ufx_ucp_system_dump(ufx_ucp_dump_format_t format, char **text) noexcept
 {
     if (text == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse_null(__func__, "text");
     }
     return ucs::guard([&] { return give_text(dump_system(format), text); });
 }

@@ -10,6 +10,7 @@
 
 #include <ufx/uct.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,7 @@ public:
     std::span<const ufx_uct_config_entry_t> uct_entries() const { return uct_entries_; }
 
     mem_table memory;
+    std::atomic<unsigned> workers = 0; // alive; relaxed: who destroys them and this is one thread
 
 private:
     friend struct ucs::owner_access;

@@ -6,6 +6,7 @@
 #include "ucp/core/control_msg.h"
 #include "ucp/listener.h"
 #include "ucp/peer.h"
+#include "ucp/refuse.h"
 #include "ucp/worker.h"
 #include "ucs/log.h"
 
@@ -59,8 +60,9 @@ ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
     ufx_ucp_error_mode_t mode = (params.field_mask & UFX_UCP_EP_PARAM_ERROR_MODE) != 0
                                     ? params.error_mode
                                     : w.cfg().error_mode;
+    constexpr const char *call = "ufx_ucp_ep_create";
     if (mode < UFX_UCP_ERROR_MODE_NONE || mode > UFX_UCP_ERROR_MODE_FAILOVER) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse(call, "params->error_mode is no ufx_ucp_error_mode_t");
     }
     ucs::owner<ep> made = ucs::make_owner<ep>(w, static_cast<core::error_mode>(mode));
     if ((params.field_mask & UFX_UCP_EP_PARAM_FLAGS) != 0) {
@@ -72,18 +74,22 @@ ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
     if ((params.field_mask & UFX_UCP_EP_PARAM_EVENT_CB) != 0) {
         made->set_event_cb(params.event_cb, params.event_arg);
     }
-    ufx_status_t status = UFX_ERR_INVALID_PARAM;
+    ufx_status_t status = UFX_OK;
     if (way == UFX_UCP_EP_PARAM_ADDRESS && params.address != nullptr) {
         status = open_by_address(w, *made, params);
     } else if (way == UFX_UCP_EP_PARAM_SOCKADDR) {
         const auto remote = copy_sockaddr(params.sockaddr, params.sockaddr_length);
-        status = remote.status();
-        if (remote) {
-            made->connection_ = w.next_listener_connection(*remote);
-            w.control().connect_sockaddr(*made, *remote);
+        if (!remote) {
+            return refuse(call, "params->sockaddr is NULL or neither IPv4 nor IPv6, or "
+                                "sockaddr_length is short");
         }
+        made->connection_ = w.next_listener_connection(*remote);
+        w.control().connect_sockaddr(*made, *remote);
     } else if (way == UFX_UCP_EP_PARAM_CONN_REQUEST && params.conn_request != nullptr) {
         status = accept_request(*made, *static_cast<conn_request *>(params.conn_request));
+    } else {
+        status = refuse(call, "params must have exactly one of address, sockaddr, conn_request, and "
+                              "not NULL");
     }
     if (status != UFX_OK) {
         return status;

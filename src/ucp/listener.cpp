@@ -5,6 +5,7 @@
 #include "ucp/control_path.h"
 #include "ucp/ep.h"
 #include "ucp/peer.h"
+#include "ucp/refuse.h"
 #include "ucp/worker.h"
 
 #include <algorithm>
@@ -48,14 +49,15 @@ ucs::result<listener *> listener::create(worker &w, const ufx_ucp_listener_param
 {
     constexpr std::uint64_t needed =
         UFX_UCP_LISTENER_PARAM_SOCKADDR | UFX_UCP_LISTENER_PARAM_CONN_CB;
+    constexpr const char *call = "ufx_ucp_listener_create";
     if ((params.field_mask & needed) != needed || params.sockaddr == nullptr ||
         params.conn_cb == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse(call, "params->sockaddr and params->conn_cb are both required");
     }
     const ucs::result<sockaddr_storage> address =
         copy_sockaddr(params.sockaddr, params.sockaddr_length);
     if (!address) {
-        return address.error();
+        return refuse(call, "params->sockaddr is neither IPv4 nor IPv6, or sockaddr_length is short");
     }
     ucs::owner<listener> made = ucs::make_owner<listener>(w, params.conn_cb, params.conn_arg);
     const auto opened = w.control().add_listener(*address, *made);

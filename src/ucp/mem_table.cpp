@@ -5,6 +5,7 @@
 #include "ucp/context.h"
 #include "ucp/core/control_msg.h"
 #include "ucp/peer.h"
+#include "ucp/refuse.h"
 #include "ucp/rkey.h"
 #include "ucs/bytes.h"
 #include "ucs/entry.h"
@@ -39,7 +40,7 @@ ufx_status_t check(const ufx_ucp_mem_params_t &params, bool allocate)
 {
     const std::uint64_t mask = params.field_mask;
     if ((mask & UFX_UCP_MEM_PARAM_LENGTH) == 0 || params.length == 0) {
-        return UFX_ERR_INVALID_PARAM;
+        return refuse("ufx_ucp_mem_map", "params->length is missing or 0");
     }
     if ((mask & UFX_UCP_MEM_PARAM_DMABUF) != 0 ||
         ((mask & UFX_UCP_MEM_PARAM_MEMORY_TYPE) != 0 &&
@@ -47,7 +48,9 @@ ufx_status_t check(const ufx_ucp_mem_params_t &params, bool allocate)
         return UFX_ERR_UNSUPPORTED;
     }
     const bool has_address = (mask & UFX_UCP_MEM_PARAM_ADDRESS) != 0 && params.address != nullptr;
-    return allocate || has_address ? UFX_OK : UFX_ERR_INVALID_PARAM;
+    return allocate || has_address
+               ? UFX_OK
+               : refuse("ufx_ucp_mem_map", "params->address is missing or NULL, without ALLOCATE");
 }
 
 } // namespace
@@ -137,8 +140,21 @@ ucs::result<mem *> mem_table::map(const ufx_ucp_mem_params_t &params)
         }
         return status;
     }
+    mapped_.insert(memory.get());
     memory->id_ = table_.insert(*memory);
     return memory.release();
+}
+
+bool mem_table::is_mapped(const mem *memory) const
+{
+    const std::lock_guard guard(lock_);
+    return mapped_.contains(memory);
+}
+
+std::size_t mem_table::size() const
+{
+    const std::lock_guard guard(lock_);
+    return table_.size();
 }
 
 ufx_status_t mem_table::unmap(mem &memory)
@@ -146,6 +162,7 @@ ufx_status_t mem_table::unmap(mem &memory)
     const std::unique_ptr<mem> owned(&memory);
     const std::lock_guard guard(lock_);
     table_.erase(memory.id_);
+    mapped_.erase(&memory);
     deregister_all(memory);
     if (memory.allocated_) {
         std::free(memory.address_);
@@ -255,6 +272,22 @@ ufx_status_t mem_table::with(std::uint64_t id, std::uint64_t address, std::size_
     return UFX_OK;
 }
 
+namespace {
+
+// OK if the handle may be looked into; it may be one that was unmapped before.
+ufx_status_t require_mapped(const char *call, ufx_ucp_context_h handle,
+                            ufx_ucp_mem_h memory) noexcept
+{
+    if (const auto bad = require(call, {{"context", handle}, {"mem", memory}}); bad != UFX_OK) {
+        return bad;
+    }
+    return context::of(handle).memory.is_mapped(static_cast<const mem *>(memory))
+               ? UFX_OK
+               : refuse(call, "mem is not, or no longer, mapped in this context");
+}
+
+} // namespace
+
 } // namespace ufx::ucp
 
 namespace ucp = ufx::ucp;
@@ -263,8 +296,10 @@ namespace ucs = ufx::ucs;
 extern "C" ufx_status_t ufx_ucp_mem_map(ufx_ucp_context_h context,
                                         const ufx_ucp_mem_params_t *params, ufx_ucp_mem_h *mem) noexcept
 {
-    if (context == nullptr || params == nullptr || mem == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+    if (const auto bad =
+            ucp::require(__func__, {{"context", context}, {"params", params}, {"mem", mem}});
+        bad != UFX_OK) {
+        return bad;
     }
     return ucs::guard([&]() -> ufx_status_t {
         ucs::result<ucp::mem *> made = ucp::context::of(context).memory.map(*params);
@@ -278,8 +313,8 @@ extern "C" ufx_status_t ufx_ucp_mem_map(ufx_ucp_context_h context,
 
 extern "C" ufx_status_t ufx_ucp_mem_unmap(ufx_ucp_context_h context, ufx_ucp_mem_h mem) noexcept
 {
-    if (context == nullptr || mem == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+    if (const auto bad = ucp::require_mapped(__func__, context, mem); bad != UFX_OK) {
+        return bad;
     }
     return ucs::guard([&] { return ucp::context::of(context).memory.unmap(ucp::mem::of(mem)); });
 }
@@ -287,7 +322,7 @@ extern "C" ufx_status_t ufx_ucp_mem_unmap(ufx_ucp_context_h context, ufx_ucp_mem
 extern "C" ufx_status_t ufx_ucp_mem_query(ufx_ucp_mem_h mem, void **address, size_t *length) noexcept
 {
     if (mem == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return ucp::refuse_null(__func__, "mem");
     }
     if (address != nullptr) {
         *address = ucp::mem::of(mem).address();
@@ -301,8 +336,12 @@ extern "C" ufx_status_t ufx_ucp_mem_query(ufx_ucp_mem_h mem, void **address, siz
 extern "C" ufx_status_t ufx_ucp_rkey_pack(ufx_ucp_context_h context, ufx_ucp_mem_h mem,
                                           void **buffer, size_t *length) noexcept
 {
-    if (context == nullptr || mem == nullptr || buffer == nullptr || length == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+    if (const auto bad = ucp::require(__func__, {{"buffer", buffer}, {"length", length}});
+        bad != UFX_OK) {
+        return bad;
+    }
+    if (const auto bad = ucp::require_mapped(__func__, context, mem); bad != UFX_OK) {
+        return bad;
     }
     return ucs::guard([&]() -> ufx_status_t {
         const std::vector<std::byte> packed =

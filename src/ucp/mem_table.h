@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <unordered_set>
 #include <vector>
 
 namespace ufx::ucp {
@@ -78,6 +79,9 @@ public:
 
     [[nodiscard]] ucs::result<mem *> map(const ufx_ucp_mem_params_t &params);
     ufx_status_t unmap(mem &memory);
+    // Any pointer: false if it is not, or no longer, memory of this context.
+    bool is_mapped(const mem *memory) const;
+    std::size_t size() const;
 
     // The packed key: see rkey.h.
     std::vector<std::byte> pack(const mem &memory) const;
@@ -100,8 +104,9 @@ private:
     void deregister_all(mem &memory) noexcept;
 
     context &context_;
-    mutable std::mutex lock_; // guards table_, and the registrations of what is in it
+    mutable std::mutex lock_; // guards table_, mapped_, and the registrations of what is in it
     ucs::handle_table<mem> table_;
+    std::unordered_set<const mem *> mapped_; // the same, for handles that may be stale
 };
 
 } // namespace ufx::ucp

@@ -7,6 +7,7 @@
 #include "ucp/ep.h"
 #include "ucp/mem_table.h"
 #include "ucp/proto.h"
+#include "ucp/refuse.h"
 #include "ucp/request_pool.h"
 #include "ucp/worker.h"
 #include "ucs/entry.h"
@@ -146,13 +147,19 @@ extern "C" ufx_status_t ufx_ucp_atomic(ufx_ucp_ep_h ep, ufx_ucp_atomic_op_t op, 
                                        ufx_ucp_request_h *request) noexcept
 {
     if (ep == nullptr || rkey == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return ucp::refuse_null(__func__, ep == nullptr ? "ep" : "rkey");
     }
     const bool fetches = op == UFX_UCP_ATOMIC_SWAP || op == UFX_UCP_ATOMIC_CSWAP;
     const ucp::rkey &key = ucp::rkey::of(rkey);
-    if (!ucp::is_valid(op, size, remote_addr) || !key.holds(remote_addr, size) ||
-        (fetches && result == nullptr)) {
-        return UFX_ERR_INVALID_PARAM;
+    if (!ucp::is_valid(op, size, remote_addr)) {
+        return ucp::refuse(__func__, "op is unknown, size is neither 4 nor 8, or remote_addr is not "
+                                     "a multiple of size");
+    }
+    if (!key.holds(remote_addr, size)) {
+        return ucp::refuse(__func__, "remote_addr is not in the range of rkey");
+    }
+    if (fetches && result == nullptr) {
+        return ucp::refuse_null(__func__, "result");
     }
     ucp::ep &e = ucp::ep::of(ep);
     auto guard = e.home().lock();

@@ -9,6 +9,7 @@
 #include "ucp/mem_table.h"
 #include "ucp/peer.h"
 #include "ucp/proto.h"
+#include "ucp/refuse.h"
 #include "ucp/request_pool.h"
 #include "ucp/worker.h"
 #include "ucs/entry.h"
@@ -217,9 +218,18 @@ ufx_status_t fetch(worker &w, recv_message &rts, void *buffer, std::size_t lengt
                    const ufx_ucp_op_params_t *params, ufx_ucp_request_h *out)
 {
     rts_body body;
-    if (!body_of(rts, body) || rts.fetch != nullptr || length > body.length ||
-        (buffer == nullptr && length != 0)) {
-        return UFX_ERR_INVALID_PARAM;
+    constexpr const char *call = "ufx_ucp_am_recv_data";
+    if (!body_of(rts, body)) {
+        return refuse(call, "data is not of a rendezvous message");
+    }
+    if (rts.fetch != nullptr) {
+        return refuse(call, "data was fetched before");
+    }
+    if (length > body.length) {
+        return refuse(call, "length is above that of the message");
+    }
+    if (buffer == nullptr && length != 0) {
+        return refuse_null(call, "buffer");
     }
     ep *e = w.find_ep(rts.ep);
     if (e == nullptr || e->failover() == nullptr) {
@@ -262,14 +272,14 @@ extern "C" ufx_status_t ufx_ucp_am_recv_data(ufx_ucp_worker_h worker, void *data
                                              ufx_ucp_request_h *request) noexcept
 {
     if (worker == nullptr || data == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+        return ucp::refuse_null(__func__, worker == nullptr ? "worker" : "data");
     }
     ucp::worker &w = ucp::worker::of(worker);
     auto guard = w.lock();
     return ucs::guard([&]() -> ufx_status_t {
         ucp::recv_message *message = ucp::recv_message::of(data);
         if (message == nullptr) {
-            return UFX_ERR_INVALID_PARAM;
+            return ucp::refuse("ufx_ucp_am_recv_data", "data is not of a message");
         }
         const ufx_status_t status = ucp::fetch(w, *message, buffer, length, params, request);
         w.kick();
@@ -279,6 +289,10 @@ extern "C" ufx_status_t ufx_ucp_am_recv_data(ufx_ucp_worker_h worker, void *data
 
 extern "C" void ufx_ucp_am_data_release(ufx_ucp_worker_h worker, void *data) noexcept
 {
+    if (worker == nullptr) {
+        (void)ucp::refuse_null(__func__, "worker");
+        return;
+    }
     ucp::worker &w = ucp::worker::of(worker);
     auto guard = w.lock();
     (void)ucs::guard([&] {

@@ -3,6 +3,7 @@
 #include "ucp/request.h"
 
 #include "ucp/ep.h"
+#include "ucp/refuse.h"
 #include "ucp/request_pool.h"
 #include "ucp/worker.h"
 #include "ucs/entry.h"
@@ -177,6 +178,9 @@ namespace ucs = ufx::ucs;
 
 extern "C" ufx_status_t ufx_ucp_request_check(ufx_ucp_request_h handle) noexcept
 {
+    if (handle == nullptr) {
+        return ucp::refuse_null(__func__, "request");
+    }
     ucp::request &r = ucp::request::of(handle);
     auto guard = r.home.lock();
     return r.done || r.in_callback ? r.state.status() : UFX_INPROGRESS;
@@ -194,6 +198,9 @@ extern "C" void ufx_ucp_request_free(ufx_ucp_request_h handle) noexcept
 
 extern "C" ufx_status_t ufx_ucp_request_cancel(ufx_ucp_request_h handle) noexcept
 {
+    if (handle == nullptr) {
+        return ucp::refuse_null(__func__, "request");
+    }
     ucp::request &r = ucp::request::of(handle);
     auto guard = r.home.lock();
     return ucs::guard([&] {

@@ -7,6 +7,7 @@
 #include "ucp/peer.h"
 #include "ucp/proto.h"
 #include "ucp/rail.h"
+#include "ucp/refuse.h"
 #include "ucp/worker.h"
 #include "ucs/bytes.h"
 #include "ucs/entry.h"
@@ -135,8 +136,9 @@ namespace ucs = ufx::ucs;
 extern "C" ufx_status_t ufx_ucp_ep_rkey_unpack(ufx_ucp_ep_h ep, const void *buffer, size_t length,
                                                ufx_ucp_rkey_h *rkey) noexcept
 {
-    if (ep == nullptr || buffer == nullptr || rkey == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
+    if (const auto bad = ucp::require(__func__, {{"ep", ep}, {"buffer", buffer}, {"rkey", rkey}});
+        bad != UFX_OK) {
+        return bad;
     }
     return ucs::guard([&]() -> ufx_status_t {
         ucp::ep &e = ucp::ep::of(ep);

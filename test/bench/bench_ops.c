@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Posts one kind of operation N times on `self`, for instruction counts: bench_ops OP N.
- *
- * Bursts of 32 posts, then progress until all are done, as a busy program would. check_instructions
- * takes the difference of two counts, so that opening and closing do not show.
  */
-#include <stdio.h>
-#include <stdlib.h>
+#include "bench_main.h"
+
 #include <string.h>
 
 #include <ufx/uct.h>
 
-enum { BURST = 32, SHORT_BYTES = 8, ZCOPY_BYTES = 4096 };
+enum { SHORT_BYTES = 8, ZCOPY_BYTES = 4096 };
 
 /* All that one benchmark needs; one ep that leads to its own iface. */
 struct bench {
@@ -22,32 +19,23 @@ struct bench {
     ufx_uct_mem_h memh;
     ufx_uct_rkey_bundle_t rkey;
     ufx_uct_completion_t comp;
-    unsigned long done; /* completions and handled messages */
     uint64_t target[ZCOPY_BYTES / sizeof(uint64_t)];
     uint64_t local[ZCOPY_BYTES / sizeof(uint64_t)];
 };
 
 static struct bench bench;
 
-static void check(ufx_status_t status, const char *what)
-{
-    if (status != UFX_OK && status != UFX_INPROGRESS) {
-        fprintf(stderr, "bench_ops: %s: %s\n", what, ufx_ucs_status_name(status));
-        exit(1);
-    }
-}
-
 static ufx_status_t on_message(void *arg, void *data, size_t length, unsigned flags)
 {
     (void)arg, (void)data, (void)length, (void)flags;
-    ++bench.done;
+    ++bench_done;
     return UFX_OK;
 }
 
 static void on_completion(ufx_uct_completion_t *self)
 {
     (void)self;
-    ++bench.done;
+    ++bench_done;
 }
 
 static size_t pack(void *dest, void *arg)
@@ -71,20 +59,20 @@ static ufx_status_t as_status(ssize_t packed)
 /* Each operation returns as its uct call; one that has no callback counts itself. */
 static ufx_status_t none(void)
 {
-    ++bench.done;
+    ++bench_done;
     return UFX_OK;
 }
 
 static ufx_status_t put_short(void)
 {
-    ++bench.done;
+    ++bench_done;
     return ufx_uct_ep_put_short(bench.ep, bench.local, SHORT_BYTES, (uintptr_t)bench.target,
                                 bench.rkey.rkey);
 }
 
 static ufx_status_t put_bcopy(void)
 {
-    ++bench.done;
+    ++bench_done;
     return as_status(ufx_uct_ep_put_bcopy(bench.ep, pack, bench.local, (uintptr_t)bench.target,
                                           bench.rkey.rkey));
 }
@@ -97,7 +85,7 @@ static ufx_uct_iov_t local_iov(void)
 
 static ufx_status_t count_if_done(ufx_status_t status)
 {
-    bench.done += status == UFX_OK;
+    bench_done += status == UFX_OK;
     return status;
 }
 
@@ -132,54 +120,55 @@ static ufx_status_t am_bcopy(void)
     return as_status(ufx_uct_ep_am_bcopy(bench.ep, 1, pack, bench.local, 0));
 }
 
-static const struct operation {
-    const char *name;
-    ufx_status_t (*post)(void);
-    unsigned burst;
-} operations[] = {
-    {"progress", none, 1},          {"put_short", put_short, BURST}, {"put_bcopy", put_bcopy, BURST},
-    {"put_zcopy", put_zcopy, 1},    {"get_zcopy", get_zcopy, 1},     {"fetch_add", fetch_add, 1},
-    {"am_short", am_short, BURST},  {"am_bcopy", am_bcopy, BURST},
+static const struct bench_operation operations[] = {
+    {"progress", none, 1},
+    {"put_short", put_short, BENCH_BURST},
+    {"put_bcopy", put_bcopy, BENCH_BURST},
+    {"put_zcopy", put_zcopy, 1},
+    {"get_zcopy", get_zcopy, 1},
+    {"fetch_add", fetch_add, 1},
+    {"am_short", am_short, BENCH_BURST},
+    {"am_bcopy", am_bcopy, BENCH_BURST},
 };
 
 static void open_all(void)
 {
-    check(ufx_uct_find_component("self", &bench.component), "find_component");
-    check(ufx_uct_md_open(bench.component, "self", NULL, &bench.md), "md_open");
-    check(ufx_uct_worker_create(&bench.worker), "worker_create");
+    bench_check(ufx_uct_find_component("self", &bench.component), "find_component");
+    bench_check(ufx_uct_md_open(bench.component, "self", NULL, &bench.md), "md_open");
+    bench_check(ufx_uct_worker_create(&bench.worker), "worker_create");
     const ufx_uct_iface_params_t open = {
-        .field_mask = UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME |
-                      UFX_UCT_IFACE_PARAM_WORKER,
+        .field_mask =
+            UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME | UFX_UCT_IFACE_PARAM_WORKER,
         .tl_name = "self",
         .dev_name = "memory",
         .worker = bench.worker,
     };
-    check(ufx_uct_iface_open(bench.md, &open, &bench.iface), "iface_open");
-    check(ufx_uct_iface_set_am_handler(bench.iface, 1, on_message, NULL), "set_am_handler");
+    bench_check(ufx_uct_iface_open(bench.md, &open, &bench.iface), "iface_open");
+    bench_check(ufx_uct_iface_set_am_handler(bench.iface, 1, on_message, NULL), "set_am_handler");
 
     uint8_t device_addr[UFX_UCT_ADDR_MAX];
     uint8_t iface_addr[UFX_UCT_ADDR_MAX];
-    check(ufx_uct_iface_get_device_address(bench.iface, device_addr), "get_device_address");
-    check(ufx_uct_iface_get_address(bench.iface, iface_addr), "get_address");
+    bench_check(ufx_uct_iface_get_device_address(bench.iface, device_addr), "get_device_address");
+    bench_check(ufx_uct_iface_get_address(bench.iface, iface_addr), "get_address");
     const ufx_uct_ep_params_t connect = {
         .field_mask = UFX_UCT_EP_PARAM_DEVICE_ADDR | UFX_UCT_EP_PARAM_IFACE_ADDR,
         .device_addr = device_addr,
         .iface_addr = iface_addr,
     };
-    check(ufx_uct_ep_create(bench.iface, &connect, &bench.ep), "ep_create");
+    bench_check(ufx_uct_ep_create(bench.iface, &connect, &bench.ep), "ep_create");
 
     const ufx_uct_mem_params_t memory = {
         .field_mask = UFX_UCT_MEM_PARAM_ADDRESS | UFX_UCT_MEM_PARAM_LENGTH,
         .address = &bench,
         .length = sizeof(bench),
     };
-    check(ufx_uct_md_mem_reg(bench.md, &memory, &bench.memh), "mem_reg");
+    bench_check(ufx_uct_md_mem_reg(bench.md, &memory, &bench.memh), "mem_reg");
     ufx_uct_md_attr_t attr;
     uint8_t packed[UFX_UCT_ADDR_MAX];
-    check(ufx_uct_md_query(bench.md, &attr), "md_query");
-    check(ufx_uct_md_mkey_pack(bench.md, bench.memh, packed), "mkey_pack");
-    check(ufx_uct_md_rkey_unpack(bench.md, packed, attr.rkey_packed_size, &bench.rkey),
-          "rkey_unpack");
+    bench_check(ufx_uct_md_query(bench.md, &attr), "md_query");
+    bench_check(ufx_uct_md_mkey_pack(bench.md, bench.memh, packed), "mkey_pack");
+    bench_check(ufx_uct_md_rkey_unpack(bench.md, packed, attr.rkey_packed_size, &bench.rkey),
+                "rkey_unpack");
     bench.comp.func = on_completion;
 }
 
@@ -187,41 +176,26 @@ static void close_all(void)
 {
     ufx_uct_md_rkey_release(bench.md, &bench.rkey);
     ufx_uct_ep_destroy(bench.ep);
-    check(ufx_uct_md_mem_dereg(bench.md, bench.memh), "mem_dereg");
+    bench_check(ufx_uct_md_mem_dereg(bench.md, bench.memh), "mem_dereg");
     ufx_uct_iface_close(bench.iface);
     ufx_uct_worker_destroy(bench.worker);
     ufx_uct_md_close(bench.md);
 }
 
-static void run(const struct operation *operation, unsigned long count)
+static void progress_worker(void)
 {
-    for (unsigned long posted = 0; posted < count;) {
-        for (unsigned i = 0; i < operation->burst; ++i, ++posted) {
-            check(operation->post(), operation->name);
-        }
-        do {
-            ufx_uct_worker_progress(bench.worker);
-        } while (bench.done < posted);
-    }
+    ufx_uct_worker_progress(bench.worker);
 }
 
 int main(int argc, char **argv)
 {
-    const size_t known = sizeof(operations) / sizeof(operations[0]);
-    if (argc == 1) {
-        for (size_t i = 0; i < known; ++i) {
-            puts(operations[i].name);
-        }
-        return 0;
-    }
-    for (size_t i = 0; argc == 3 && i < known; ++i) {
-        if (strcmp(argv[1], operations[i].name) == 0) {
-            open_all();
-            run(&operations[i], strtoul(argv[2], NULL, 10));
-            close_all();
-            return 0;
-        }
-    }
-    fprintf(stderr, "usage: bench_ops [OP N]\n");
-    return 2;
+    static const struct bench_program program = {
+        .name = "bench_ops",
+        .operations = operations,
+        .count = sizeof(operations) / sizeof(operations[0]),
+        .open = open_all,
+        .progress = progress_worker,
+        .close = close_all,
+    };
+    return bench_main(&program, argc, argv);
 }

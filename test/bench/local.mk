@@ -3,9 +3,9 @@
 # its price, `make update-instructions` writes the baseline anew.
 BENCHES = bench_ops bench_ucp
 check_PROGRAMS += $(BENCHES)
-bench_ops_SOURCES = %D%/bench_ops.c
+bench_ops_SOURCES = %D%/bench_ops.c %D%/bench_main.c %D%/bench_main.h
 bench_ops_LDADD = libufx_uct.la libufx_ucs.la
-bench_ucp_SOURCES = %D%/bench_ucp.c
+bench_ucp_SOURCES = %D%/bench_ucp.c %D%/bench_main.c %D%/bench_main.h
 bench_ucp_LDADD = libufx_ucp.la libufx_uct.la libufx_ucs.la
 # Rates against a plain socket; run by hand on a quiet machine.
 check_PROGRAMS += bench_tcp

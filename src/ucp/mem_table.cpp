@@ -134,15 +134,29 @@ ucs::result<mem *> mem_table::map(const ufx_ucp_mem_params_t &params)
         memory->address_ = static_cast<std::byte *>(fresh);
     }
     const std::lock_guard guard(lock_);
-    if (const ufx_status_t status = register_all(*memory); status != UFX_OK) {
-        if (allocate) {
-            std::free(memory->address_);
+    const ufx_status_t status = keep(*memory);
+    if (status == UFX_OK) {
+        return memory.release();
+    }
+    mapped_.erase(memory.get());
+    deregister_all(*memory);
+    if (allocate) {
+        std::free(memory->address_);
+    }
+    return status;
+}
+
+// With the lock held. After an error part of it may have been done.
+ufx_status_t mem_table::keep(mem &memory)
+{
+    return ucs::guard([&]() -> ufx_status_t {
+        mapped_.insert(&memory);
+        const ufx_status_t status = register_all(memory);
+        if (status == UFX_OK) {
+            memory.id_ = table_.insert(memory);
         }
         return status;
-    }
-    mapped_.insert(memory.get());
-    memory->id_ = table_.insert(*memory);
-    return memory.release();
+    });
 }
 
 bool mem_table::is_mapped(const mem *memory) const

@@ -99,6 +99,7 @@ public:
 private:
     // False: the memory cannot be reached by way of that device.
     bool pack_for(const mem &memory, const device &dev, std::vector<std::byte> &packed) const;
+    ufx_status_t keep(mem &memory);
     ufx_status_t register_all(mem &memory);
     ufx_status_t register_on(mem &memory, std::size_t domain);
     void deregister_all(mem &memory) noexcept;

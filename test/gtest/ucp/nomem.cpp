@@ -228,3 +228,29 @@ TEST_CASE("tcp: each allocation fails once, and every operation still ends once"
     CHECK(n > 20);
     CHECK(log.count("were not returned") == 0);
 }
+
+TEST_CASE("ucp: each allocation of a registration fails once, and nothing of it is left", "[nomem]")
+{
+    pair p;
+    ufx_ucp_mem_params_t params{};
+    params.field_mask = UFX_UCP_MEM_PARAM_LENGTH | UFX_UCP_MEM_PARAM_FLAGS;
+    params.length = 4096;
+    params.flags = UFX_UCP_MEM_ALLOCATE;
+    ufx::ucs::log_capture log;
+    ufx_ucp_mem_h mem = nullptr;
+    ufx_status_t status = UFX_ERR_NO_MEMORY;
+    long n = 0;
+    for (; status == UFX_ERR_NO_MEMORY; ++n) {
+        left_until_failure = n;
+        status = ufx_ucp_mem_map(p.a.context, &params, &mem);
+        left_until_failure = -1;
+        CHECK((mem != nullptr) == (status == UFX_OK));
+    }
+    CHECK(status == UFX_OK);
+    CHECK(n > 3);
+    CHECK(ufx_ucp_mem_unmap(p.a.context, mem) == UFX_OK);
+    ufx_ucp_context_destroy(
+        p.a.context); // refused: the pair still uses it, and this is all there is
+    INFO(log.text());
+    CHECK(log.count("1 workers are not destroyed and 1 memory handles") == 1);
+}

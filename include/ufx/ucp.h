@@ -87,8 +87,8 @@ UFX_API ufx_status_t ufx_ucp_context_create(const ufx_ucp_context_params_t *para
                                             ufx_ucp_context_h *context) UFX_NOEXCEPT;
 
 /**
- * Ends a context whose workers are destroyed and whose memory is unmapped. One that still has any is
- * left as it is, and the log says so: destroy and unmap, then call again. NULL is fine.
+ * Ends a context whose workers are destroyed and whose memory is unmapped. One that still has any
+ * is left as it is, and the log says so: destroy and unmap, then call again. NULL is fine.
  */
 UFX_API void ufx_ucp_context_destroy(ufx_ucp_context_h context) UFX_NOEXCEPT;
 
@@ -564,9 +564,10 @@ UFX_API ufx_status_t ufx_ucp_request_cancel(ufx_ucp_request_h request) UFX_NOEXC
  * Writes `length` bytes to the peer's memory. OK: applied there.
  *
  * @param buffer       local, `length` bytes, unchanged until completion
- * @param remote_addr  address in the peer's process. A range outside that of `rkey` is refused here:
- *                     INVALID_PARAM. What only the target can know (the memory was unmapped, it lacks
- *                     the right) ends the operation with UFX_ERR_REMOTE_ACCESS
+ * @param remote_addr  address in the peer's process. A range outside that of `rkey` is refused by
+ *                     the call, with INVALID_PARAM; what only the target can know (the memory was
+ *                     unmapped, the right was not granted) ends the operation, with
+ *                     UFX_ERR_REMOTE_ACCESS
  * @param rkey         of the same ep
  * @param params       NULL for defaults
  * @param request      out, may be NULL: then poll by flush or callback

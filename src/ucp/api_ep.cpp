@@ -13,7 +13,8 @@ ufx_status_t ufx_ucp_listener_create(ufx_ucp_worker_h handle,
                                      const ufx_ucp_listener_params_t *params,
                                      ufx_ucp_listener_h *out) noexcept
 {
-    if (const auto bad = require(__func__, {{"worker", handle}, {"params", params}, {"listener", out}});
+    if (const auto bad =
+            require(__func__, {{"worker", handle}, {"params", params}, {"listener", out}});
         bad != UFX_OK) {
         return bad;
     }

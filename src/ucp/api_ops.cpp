@@ -125,7 +125,8 @@ ufx_status_t check_notify(const char *call, const ufx_ucp_notify_t &notify)
     if (notify.length > max_notify) {
         return refuse(call, "notify->length is above 4096");
     }
-    return notify.data == nullptr && notify.length != 0 ? refuse_null(call, "notify->data") : UFX_OK;
+    return notify.data == nullptr && notify.length != 0 ? refuse_null(call, "notify->data")
+                                                        : UFX_OK;
 }
 
 ufx_status_t move_list(ep &e, op kind, const ufx_ucp_transfer_t *transfers, std::size_t count,

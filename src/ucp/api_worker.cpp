@@ -115,7 +115,8 @@ void ufx_ucp_context_destroy(ufx_ucp_context_h handle) noexcept
 ufx_status_t ufx_ucp_worker_create(ufx_ucp_context_h context, const ufx_ucp_worker_params_t *params,
                                    ufx_ucp_worker_h *handle) noexcept
 {
-    if (const auto bad = require(__func__, {{"context", context}, {"worker", handle}}); bad != UFX_OK) {
+    if (const auto bad = require(__func__, {{"context", context}, {"worker", handle}});
+        bad != UFX_OK) {
         return bad;
     }
     return ucs::guard([&]() -> ufx_status_t {
@@ -188,7 +189,8 @@ ufx_status_t ufx_ucp_worker_signal(ufx_ucp_worker_h handle) noexcept
 ufx_status_t ufx_ucp_worker_get_address(ufx_ucp_worker_h handle, void **address,
                                         size_t *length) noexcept
 {
-    if (const auto bad = require(__func__, {{"address", address}, {"length", length}}); bad != UFX_OK) {
+    if (const auto bad = require(__func__, {{"address", address}, {"length", length}});
+        bad != UFX_OK) {
         return bad;
     }
     return on_worker(__func__, handle, [&](worker &w) {

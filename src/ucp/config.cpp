@@ -114,13 +114,13 @@ void refuse_name(const std::string &name, const std::vector<std::string> &names)
                         ucs::edit_distance(name, "UFX_" + other)); // the prefix is not given here
     };
     const auto nearest =
-        std::min_element(names.begin(), names.end(), [&](const auto &a, const auto &b) {
-            return distance(a) < distance(b);
-        });
+        std::min_element(names.begin(), names.end(),
+                         [&](const auto &a, const auto &b) { return distance(a) < distance(b); });
     // Farther away it is another word, not a slip of the finger.
     const bool is_near = distance(*nearest) <= std::max<std::size_t>(2, name.size() / 4);
-    ufx_error("context_create: config names %s, which is no setting%s%s%s", name.c_str(),
-              is_near ? "; did you mean " : "", is_near ? nearest->c_str() : "", is_near ? "?" : "");
+    ufx_error("context_create: config names %s, which is no setting of a context%s%s%s",
+              name.c_str(), is_near ? "; did you mean " : "", is_near ? nearest->c_str() : "",
+              is_near ? "?" : "");
 }
 
 } // namespace

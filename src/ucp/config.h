@@ -38,8 +38,8 @@ struct config {
 // The rows in effect now, overruled by `entries` (a name that ucp has no row for is left to uct).
 [[nodiscard]] config load_config(std::span<const ufx_ucp_config_entry_t> entries);
 
-// INVALID_PARAM, with an error that names it, for an entry that is no setting of ucp or of one of the
-// components, or that lacks its name or value.
+// INVALID_PARAM, with an error that names it, for an entry that is no setting of ucp or of one of
+// the components, or that lacks its name or value.
 [[nodiscard]] ufx_status_t check_entries(std::span<const ufx_ucp_config_entry_t> entries,
                                          std::span<const ufx_uct_component_t *const> components);
 

@@ -130,8 +130,8 @@ ufx_status_t context::try_device(ufx_uct_md_h md, const char *transport,
                                  const std::string &name) const
 {
     ufx_uct_iface_params_t params{};
-    params.field_mask = UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME |
-                        UFX_UCT_IFACE_PARAM_CONFIG;
+    params.field_mask =
+        UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME | UFX_UCT_IFACE_PARAM_CONFIG;
     params.tl_name = transport;
     params.dev_name = name.c_str();
     params.config = uct_entries_.data();
@@ -189,8 +189,7 @@ ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string
                 continue;
             }
             if (wanted != resource.dev_name) {
-                const ufx_status_t status =
-                    try_device(domain.handle(), resource.tl_name, wanted);
+                const ufx_status_t status = try_device(domain.handle(), resource.tl_name, wanted);
                 if (status != UFX_OK) {
                     return status;
                 }
@@ -236,11 +235,12 @@ ufx_status_t context::open(std::span<const ufx_uct_component_t *const> component
         }
     }
     if (!missing.empty()) {
-        const bool is_other = (", " + others + ",").find(", " + missing.front() + ",") !=
-                              std::string::npos;
-        ufx_error(is_other ? "device %s cannot be a rail: it does not leave its process, or UFX_TLS "
-                             "leaves its transport out; these can: %s"
-                           : "there is no device %s; there are: %s",
+        const bool is_other =
+            (", " + others + ",").find(", " + missing.front() + ",") != std::string::npos;
+        ufx_error(is_other
+                      ? "device %s cannot be a rail: it does not leave its process, or UFX_TLS "
+                        "leaves its transport out; these can: %s"
+                      : "there is no device %s; there are: %s",
                   missing.front().c_str(), there.c_str());
         return UFX_ERR_NO_DEVICE;
     }

@@ -74,8 +74,7 @@ private:
     ufx_status_t offer_domain(memory_domain domain, std::vector<std::string> &missing, bool all);
     bool may_be_rail(const ufx_uct_resource_t &resource) const;
     bool wants(const ufx_uct_resource_t &resource, std::vector<std::string> &missing, bool all);
-    ufx_status_t try_device(ufx_uct_md_h md, const char *transport,
-                            const std::string &name) const;
+    ufx_status_t try_device(ufx_uct_md_h md, const char *transport, const std::string &name) const;
     void keep_entries(std::span<const ufx_ucp_config_entry_t> entries);
 
     config cfg_;

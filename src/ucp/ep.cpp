@@ -88,8 +88,9 @@ ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
     } else if (way == UFX_UCP_EP_PARAM_CONN_REQUEST && params.conn_request != nullptr) {
         status = accept_request(*made, *static_cast<conn_request *>(params.conn_request));
     } else {
-        status = refuse(call, "params must have exactly one of address, sockaddr, conn_request, and "
-                              "not NULL");
+        status =
+            refuse(call, "params must have exactly one of address, sockaddr, conn_request, and "
+                         "not NULL");
     }
     if (status != UFX_OK) {
         return status;

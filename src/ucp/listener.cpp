@@ -57,7 +57,8 @@ ucs::result<listener *> listener::create(worker &w, const ufx_ucp_listener_param
     const ucs::result<sockaddr_storage> address =
         copy_sockaddr(params.sockaddr, params.sockaddr_length);
     if (!address) {
-        return refuse(call, "params->sockaddr is neither IPv4 nor IPv6, or sockaddr_length is short");
+        return refuse(call,
+                      "params->sockaddr is neither IPv4 nor IPv6, or sockaddr_length is short");
     }
     ucs::owner<listener> made = ucs::make_owner<listener>(w, params.conn_cb, params.conn_arg);
     const auto opened = w.control().add_listener(*address, *made);

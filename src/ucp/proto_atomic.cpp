@@ -152,8 +152,9 @@ extern "C" ufx_status_t ufx_ucp_atomic(ufx_ucp_ep_h ep, ufx_ucp_atomic_op_t op, 
     const bool fetches = op == UFX_UCP_ATOMIC_SWAP || op == UFX_UCP_ATOMIC_CSWAP;
     const ucp::rkey &key = ucp::rkey::of(rkey);
     if (!ucp::is_valid(op, size, remote_addr)) {
-        return ucp::refuse(__func__, "op is unknown, size is neither 4 nor 8, or remote_addr is not "
-                                     "a multiple of size");
+        return ucp::refuse(__func__,
+                           "op is unknown, size is neither 4 nor 8, or remote_addr is not "
+                           "a multiple of size");
     }
     if (!key.holds(remote_addr, size)) {
         return ucp::refuse(__func__, "remote_addr is not in the range of rkey");

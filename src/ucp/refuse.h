@@ -10,8 +10,8 @@
 
 namespace ufx::ucp {
 
-// `what` says what is wrong with which parameter, such as "worker is NULL". Out of line: a call that
-// is in order pays one branch.
+// `what` says what is wrong with which parameter, such as "worker is NULL". Out of line: a call
+// that is in order pays one branch.
 [[gnu::cold, gnu::noinline, nodiscard]] inline ufx_status_t refuse(const char *call,
                                                                    const char *what) noexcept
 {

@@ -83,10 +83,12 @@ TEST_CASE("misuse: a config entry that is no setting is refused by its name", "[
         CHECK(log.count(UFX_UCS_LOG_ERROR, text) == 1);
         CHECK(log.count(UFX_UCS_LOG_ERROR) == 1);
     };
-    refused({"RAIL_GRAZE", "1s"}, "RAIL_GRAZE, which is no setting; did you mean RAIL_GRACE?");
-    refused({"TCP_SEG_SICE", "8kb"}, "TCP_SEG_SICE, which is no setting; did you mean TCP_SEG_SIZE?");
+    refused({"RAIL_GRAZE", "1s"},
+            "RAIL_GRAZE, which is no setting of a context; did you mean RAIL_GRACE?");
+    refused({"TCP_SEG_SICE", "8kb"},
+            "TCP_SEG_SICE, which is no setting of a context; did you mean TCP_SEG_SIZE?");
     refused({"UFX_RAIL_GRACE", "1s"}, "did you mean RAIL_GRACE?");
-    refused({"WHATEVER_THIS_IS", "1"}, "WHATEVER_THIS_IS, which is no setting");
+    refused({"WHATEVER_THIS_IS", "1"}, "WHATEVER_THIS_IS, which is no setting of a context");
     refused({nullptr, "1"}, "config[1] has no name");
     refused({"RAIL_HOLDOFF", nullptr}, "config[1] has no value");
     CHECK(create_context(two_rails, {{"RAIL_GRACE", "1s"}, {"TCP_SEG_SIZE", "8kb"}}) == UFX_OK);
@@ -194,8 +196,7 @@ TEST_CASE("misuse: a refused argument is named with its call", "[ucp]")
         {"ufx_ucp_ep_set_event_cb: ep",
          [&] { return ufx_ucp_ep_set_event_cb(nullptr, nullptr, nullptr); }},
         {"ufx_ucp_ep_query: attr", [&] { return ufx_ucp_ep_query(ep, nullptr); }},
-        {"ufx_ucp_ep_close: ep",
-         [&] { return ufx_ucp_ep_close({}, UFX_UCP_CLOSE_FLUSH, {}, {}); }},
+        {"ufx_ucp_ep_close: ep", [&] { return ufx_ucp_ep_close({}, UFX_UCP_CLOSE_FLUSH, {}, {}); }},
         {"ufx_ucp_ep_close: mode",
          [&] { return ufx_ucp_ep_close(ep, static_cast<ufx_ucp_close_mode_t>(7), {}, {}); }},
         {"ufx_ucp_request_check: request", [&] { return ufx_ucp_request_check(nullptr); }},
@@ -220,7 +221,8 @@ TEST_CASE("misuse: a refused argument is named with its call", "[ucp]")
         {"ufx_ucp_am_send: id", [&] { return ufx_ucp_am_send(ep, 1024, {}, 0, {}, 0, {}, {}); }},
         {"ufx_ucp_am_send: header_length",
          [&] { return ufx_ucp_am_send(ep, 1, &byte, 4097, {}, 0, {}, {}); }},
-        {"ufx_ucp_am_send: header is", [&] { return ufx_ucp_am_send(ep, 1, {}, 1, {}, 0, {}, {}); }},
+        {"ufx_ucp_am_send: header is",
+         [&] { return ufx_ucp_am_send(ep, 1, {}, 1, {}, 0, {}, {}); }},
         {"ufx_ucp_am_send: buffer", [&] { return ufx_ucp_am_send(ep, 1, {}, 0, {}, 1, {}, {}); }},
         {"ufx_ucp_am_send: length",
          [&] { return ufx_ucp_am_send(ep, 1, {}, 0, &byte, size_t{1} << 40, &eager, {}); }},

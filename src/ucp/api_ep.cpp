@@ -6,22 +6,22 @@
 #include "ucp/worker.h"
 #include "ucs/entry.h"
 
-using namespace ufx;
-using namespace ufx::ucp;
+namespace ucp = ufx::ucp;
+namespace ucs = ufx::ucs;
 
 ufx_status_t ufx_ucp_listener_create(ufx_ucp_worker_h handle,
                                      const ufx_ucp_listener_params_t *params,
                                      ufx_ucp_listener_h *out) noexcept
 {
     if (const auto bad =
-            require(__func__, {{"worker", handle}, {"params", params}, {"listener", out}});
+            ucp::require(__func__, {{"worker", handle}, {"params", params}, {"listener", out}});
         bad != UFX_OK) {
         return bad;
     }
     return ucs::guard([&]() -> ufx_status_t {
-        worker &w = worker::of(handle);
+        ucp::worker &w = ucp::worker::of(handle);
         const auto held = w.lock();
-        const auto made = listener::create(w, *params);
+        const auto made = ucp::listener::create(w, *params);
         if (!made) {
             return made.error();
         }
@@ -33,33 +33,33 @@ ufx_status_t ufx_ucp_listener_create(ufx_ucp_worker_h handle,
 void ufx_ucp_listener_destroy(ufx_ucp_listener_h handle) noexcept
 {
     if (handle != nullptr) {
-        worker &w = listener::of(handle).home();
+        ucp::worker &w = ucp::listener::of(handle).home();
         const auto held = w.lock();
-        const ucs::owner<listener> owned(&listener::of(handle));
+        const ucs::owner<ucp::listener> owned(&ucp::listener::of(handle));
     }
 }
 
 ufx_status_t ufx_ucp_listener_query(ufx_ucp_listener_h handle, sockaddr_storage *address) noexcept
 {
-    if (const auto bad = require(__func__, {{"listener", handle}, {"address", address}});
+    if (const auto bad = ucp::require(__func__, {{"listener", handle}, {"address", address}});
         bad != UFX_OK) {
         return bad;
     }
-    *address = listener::of(handle).address();
+    *address = ucp::listener::of(handle).address();
     return UFX_OK;
 }
 
 ufx_status_t ufx_ucp_listener_reject(ufx_ucp_listener_h handle,
                                      ufx_ucp_conn_request_h request) noexcept
 {
-    if (const auto bad = require(__func__, {{"listener", handle}, {"request", request}});
+    if (const auto bad = ucp::require(__func__, {{"listener", handle}, {"request", request}});
         bad != UFX_OK) {
         return bad;
     }
     return ucs::guard([&] {
-        listener &l = listener::of(handle);
+        ucp::listener &l = ucp::listener::of(handle);
         const auto held = l.home().lock();
-        const ufx_status_t status = l.reject(*static_cast<conn_request *>(request));
+        const ufx_status_t status = l.reject(*static_cast<ucp::conn_request *>(request));
         l.home().kick();
         return status;
     });
@@ -68,14 +68,15 @@ ufx_status_t ufx_ucp_listener_reject(ufx_ucp_listener_h handle,
 ufx_status_t ufx_ucp_ep_create(ufx_ucp_worker_h handle, const ufx_ucp_ep_params_t *params,
                                ufx_ucp_ep_h *out) noexcept
 {
-    if (const auto bad = require(__func__, {{"worker", handle}, {"params", params}, {"ep", out}});
+    if (const auto bad =
+            ucp::require(__func__, {{"worker", handle}, {"params", params}, {"ep", out}});
         bad != UFX_OK) {
         return bad;
     }
     return ucs::guard([&]() -> ufx_status_t {
-        worker &w = worker::of(handle);
+        ucp::worker &w = ucp::worker::of(handle);
         const auto held = w.lock();
-        const auto made = ep::create(w, *params);
+        const auto made = ucp::ep::create(w, *params);
         if (!made) {
             return made.error();
         }
@@ -89,10 +90,10 @@ ufx_status_t ufx_ucp_ep_set_event_cb(ufx_ucp_ep_h handle, ufx_ucp_ep_event_cb_t 
                                      void *arg) noexcept
 {
     if (handle == nullptr) {
-        return refuse_null(__func__, "ep");
+        return ucp::refuse_null(__func__, "ep");
     }
     return ucs::guard([&] {
-        ep &e = ep::of(handle);
+        ucp::ep &e = ucp::ep::of(handle);
         const auto held = e.home().lock();
         e.set_event_cb(cb, arg);
     });
@@ -100,11 +101,11 @@ ufx_status_t ufx_ucp_ep_set_event_cb(ufx_ucp_ep_h handle, ufx_ucp_ep_event_cb_t 
 
 ufx_status_t ufx_ucp_ep_query(ufx_ucp_ep_h handle, ufx_ucp_ep_attr_t *attr) noexcept
 {
-    if (const auto bad = require(__func__, {{"ep", handle}, {"attr", attr}}); bad != UFX_OK) {
+    if (const auto bad = ucp::require(__func__, {{"ep", handle}, {"attr", attr}}); bad != UFX_OK) {
         return bad;
     }
     return ucs::guard([&] {
-        const ep &e = ep::of(handle);
+        const ucp::ep &e = ucp::ep::of(handle);
         const auto held = e.home().lock();
         e.query(*attr);
     });
@@ -114,14 +115,14 @@ ufx_status_t ufx_ucp_ep_close(ufx_ucp_ep_h handle, ufx_ucp_close_mode_t mode,
                               const ufx_ucp_op_params_t *params, ufx_ucp_request_h *request) noexcept
 {
     if (handle == nullptr) {
-        return refuse_null(__func__, "ep");
+        return ucp::refuse_null(__func__, "ep");
     }
     if (mode != UFX_UCP_CLOSE_FLUSH && mode != UFX_UCP_CLOSE_FORCE) {
-        return refuse(__func__, "mode is no ufx_ucp_close_mode_t");
+        return ucp::refuse(__func__, "mode is no ufx_ucp_close_mode_t");
     }
     return ucs::guard([&] {
-        ep &e = ep::of(handle);
-        worker &w = e.home();
+        ucp::ep &e = ucp::ep::of(handle);
+        ucp::worker &w = e.home();
         const auto held = w.lock();
         const ufx_status_t status = e.close(mode, params, request);
         w.kick();

@@ -15,8 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 
-using namespace ufx;
-using namespace ufx::ucp;
+namespace ucp = ufx::ucp;
+namespace ucs = ufx::ucs;
 
 namespace {
 
@@ -25,10 +25,10 @@ template <class F>
 ufx_status_t on_worker(const char *call, ufx_ucp_worker_h handle, F &&body) noexcept
 {
     if (handle == nullptr) {
-        return refuse_null(call, "worker");
+        return ucp::refuse_null(call, "worker");
     }
     return ucs::guard([&] {
-        worker &w = worker::of(handle);
+        ucp::worker &w = ucp::worker::of(handle);
         const auto held = w.lock();
         return body(w);
     });
@@ -50,10 +50,10 @@ template <class F>
 ufx_status_t on_rail(const char *call, ufx_ucp_worker_h handle, const char *name, F &&body) noexcept
 {
     if (name == nullptr) {
-        return refuse_null(call, "rail");
+        return ucp::refuse_null(call, "rail");
     }
-    return on_worker(call, handle, [&](worker &w) -> ufx_status_t {
-        rail *r = w.find_rail(name);
+    return on_worker(call, handle, [&](ucp::worker &w) -> ufx_status_t {
+        ucp::rail *r = w.find_rail(name);
         if (r == nullptr) {
             return UFX_ERR_NO_ELEM;
         }
@@ -64,9 +64,9 @@ ufx_status_t on_rail(const char *call, ufx_ucp_worker_h handle, const char *name
 }
 
 ufx_status_t administer(const char *call, ufx_ucp_worker_h handle, const char *name,
-                        core::admin_action what) noexcept
+                        ucp::core::admin_action what) noexcept
 {
-    return on_rail(call, handle, name, [&](worker &w, rail &r) {
+    return on_rail(call, handle, name, [&](ucp::worker &w, ucp::rail &r) {
         for (const auto &p : w.peers()) {
             p->admin(r.index(), what);
         }
@@ -82,7 +82,7 @@ ufx_status_t ufx_ucp_context_create(const ufx_ucp_context_params_t *params,
                                     ufx_ucp_context_h *context) noexcept
 {
     if (context == nullptr) {
-        return refuse_null(__func__, "context");
+        return ucp::refuse_null(__func__, "context");
     }
     return ucs::guard([&]() -> ufx_status_t {
         auto made = ucp::context::create(params);
@@ -115,12 +115,12 @@ void ufx_ucp_context_destroy(ufx_ucp_context_h handle) noexcept
 ufx_status_t ufx_ucp_worker_create(ufx_ucp_context_h context, const ufx_ucp_worker_params_t *params,
                                    ufx_ucp_worker_h *handle) noexcept
 {
-    if (const auto bad = require(__func__, {{"context", context}, {"worker", handle}});
+    if (const auto bad = ucp::require(__func__, {{"context", context}, {"worker", handle}});
         bad != UFX_OK) {
         return bad;
     }
     return ucs::guard([&]() -> ufx_status_t {
-        auto made = worker::create(ucp::context::of(context), params);
+        auto made = ucp::worker::create(ucp::context::of(context), params);
         if (!made) {
             return made.error();
         }
@@ -135,7 +135,7 @@ void ufx_ucp_worker_destroy(ufx_ucp_worker_h handle) noexcept
     if (handle == nullptr) {
         return;
     }
-    ucs::owner<worker> owned(&worker::of(handle));
+    ucs::owner<ucp::worker> owned(&ucp::worker::of(handle));
     owned->ctx().workers.fetch_sub(1, std::memory_order_relaxed);
     if (owned->is_forked()) {
         // Its sockets and epoll sets are shared with the parent, which goes on using them.
@@ -146,7 +146,7 @@ void ufx_ucp_worker_destroy(ufx_ucp_worker_h handle) noexcept
 unsigned ufx_ucp_worker_progress(ufx_ucp_worker_h handle) noexcept
 {
     unsigned count = 0;
-    (void)on_worker(__func__, handle, [&](worker &w) {
+    (void)on_worker(__func__, handle, [&](ucp::worker &w) {
         count = w.progress();
         return UFX_OK;
     });
@@ -156,9 +156,9 @@ unsigned ufx_ucp_worker_progress(ufx_ucp_worker_h handle) noexcept
 ufx_status_t ufx_ucp_worker_event_fd(ufx_ucp_worker_h handle, int *fd) noexcept
 {
     if (fd == nullptr) {
-        return refuse_null(__func__, "fd");
+        return ucp::refuse_null(__func__, "fd");
     }
-    return on_worker(__func__, handle, [&](worker &w) {
+    return on_worker(__func__, handle, [&](ucp::worker &w) {
         *fd = w.wake().event_fd();
         return UFX_OK;
     });
@@ -166,34 +166,34 @@ ufx_status_t ufx_ucp_worker_event_fd(ufx_ucp_worker_h handle, int *fd) noexcept
 
 ufx_status_t ufx_ucp_worker_arm(ufx_ucp_worker_h handle) noexcept
 {
-    return on_worker(__func__, handle, [](worker &w) { return w.wake().arm(); });
+    return on_worker(__func__, handle, [](ucp::worker &w) { return w.wake().arm(); });
 }
 
 ufx_status_t ufx_ucp_worker_wait(ufx_ucp_worker_h handle, int timeout_ms) noexcept
 {
     if (handle == nullptr) {
-        return refuse_null(__func__, "worker");
+        return ucp::refuse_null(__func__, "worker");
     }
-    return ucs::guard([&] { return worker::of(handle).wake().wait(timeout_ms); });
+    return ucs::guard([&] { return ucp::worker::of(handle).wake().wait(timeout_ms); });
 }
 
 ufx_status_t ufx_ucp_worker_signal(ufx_ucp_worker_h handle) noexcept
 {
     if (handle == nullptr) {
-        return refuse_null(__func__, "worker");
+        return ucp::refuse_null(__func__, "worker");
     }
-    worker::of(handle).wake().signal();
+    ucp::worker::of(handle).wake().signal();
     return UFX_OK;
 }
 
 ufx_status_t ufx_ucp_worker_get_address(ufx_ucp_worker_h handle, void **address,
                                         size_t *length) noexcept
 {
-    if (const auto bad = require(__func__, {{"address", address}, {"length", length}});
+    if (const auto bad = ucp::require(__func__, {{"address", address}, {"length", length}});
         bad != UFX_OK) {
         return bad;
     }
-    return on_worker(__func__, handle, [&](worker &w) {
+    return on_worker(__func__, handle, [&](ucp::worker &w) {
         const std::vector<std::uint8_t> bytes = encode(w.make_address());
         void *copy = std::malloc(bytes.size());
         if (copy == nullptr) {
@@ -213,7 +213,7 @@ void ufx_ucp_worker_release_address(ufx_ucp_worker_h, void *address) noexcept
 
 uint64_t ufx_ucp_worker_uuid(ufx_ucp_worker_h handle) noexcept
 {
-    return handle != nullptr ? worker::of(handle).uuid() : 0;
+    return handle != nullptr ? ucp::worker::of(handle).uuid() : 0;
 }
 
 // ---- Rails -----------------------------------------------------------------------------------
@@ -222,9 +222,9 @@ ufx_status_t ufx_ucp_worker_query_rails(ufx_ucp_worker_h handle, ufx_ucp_rail_at
                                         size_t *count) noexcept
 {
     if (count == nullptr) {
-        return refuse_null(__func__, "count");
+        return ucp::refuse_null(__func__, "count");
     }
-    return on_worker(__func__, handle, [&](worker &w) {
+    return on_worker(__func__, handle, [&](ucp::worker &w) {
         const std::size_t there = w.rails().size();
         const std::size_t room = std::exchange(*count, there);
         if (rails == nullptr || room < there) {
@@ -241,9 +241,9 @@ ufx_status_t ufx_ucp_worker_query_failover(ufx_ucp_worker_h handle,
                                            ufx_ucp_failover_stats_t *stats) noexcept
 {
     if (stats == nullptr) {
-        return refuse_null(__func__, "stats");
+        return ucp::refuse_null(__func__, "stats");
     }
-    return on_worker(__func__, handle, [&](worker &w) {
+    return on_worker(__func__, handle, [&](ucp::worker &w) {
         *stats = w.stats.values();
         return UFX_OK;
     });
@@ -251,17 +251,18 @@ ufx_status_t ufx_ucp_worker_query_failover(ufx_ucp_worker_h handle,
 
 ufx_status_t ufx_ucp_rail_drain(ufx_ucp_worker_h handle, const char *name) noexcept
 {
-    return administer(__func__, handle, name, core::admin_action::DRAIN);
+    return administer(__func__, handle, name, ucp::core::admin_action::DRAIN);
 }
 
 ufx_status_t ufx_ucp_rail_resume(ufx_ucp_worker_h handle, const char *name) noexcept
 {
-    return administer(__func__, handle, name, core::admin_action::RESUME);
+    return administer(__func__, handle, name, ucp::core::admin_action::RESUME);
 }
 
 ufx_status_t ufx_ucp_rail_set_link(ufx_ucp_worker_h handle, const char *name, int up) noexcept
 {
-    return on_rail(__func__, handle, name, [&](worker &, rail &r) { return r.set_link(up != 0); });
+    return on_rail(__func__, handle, name,
+                   [&](ucp::worker &, ucp::rail &r) { return r.set_link(up != 0); });
 }
 
 // ---- Dumps -----------------------------------------------------------------------------------
@@ -270,10 +271,10 @@ ufx_status_t ufx_ucp_worker_dump(ufx_ucp_worker_h handle, ufx_ucp_dump_format_t 
                                  char **text) noexcept
 {
     if (text == nullptr) {
-        return refuse_null(__func__, "text");
+        return ucp::refuse_null(__func__, "text");
     }
     return on_worker(__func__, handle,
-                     [&](worker &w) { return give_text(dump_worker(w, format), text); });
+                     [&](ucp::worker &w) { return give_text(ucp::dump_worker(w, format), text); });
 }
 
 void ufx_ucp_dump_release(char *text) noexcept { std::free(text); }
@@ -281,20 +282,20 @@ void ufx_ucp_dump_release(char *text) noexcept { std::free(text); }
 ufx_status_t ufx_ucp_system_dump(ufx_ucp_dump_format_t format, char **text) noexcept
 {
     if (text == nullptr) {
-        return refuse_null(__func__, "text");
+        return ucp::refuse_null(__func__, "text");
     }
-    return ucs::guard([&] { return give_text(dump_system(format), text); });
+    return ucs::guard([&] { return give_text(ucp::dump_system(format), text); });
 }
 
 ufx_status_t ufx_ucp_config_declare(void) noexcept
 {
     return ucs::guard([] {
-        declare_config();
-        declare_component_config();
+        ucp::declare_config();
+        ucp::declare_component_config();
     });
 }
 
 const char *ufx_ucp_refusal_name(ufx_ucp_refusal_t refusal) noexcept
 {
-    return core::name_of(static_cast<core::refusal>(refusal));
+    return ucp::core::name_of(static_cast<ucp::core::refusal>(refusal));
 }

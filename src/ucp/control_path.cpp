@@ -72,11 +72,13 @@ ufx_status_t control_path::open_gate(const sockaddr_storage &address, int rail, 
     socklen_t size = sizeof(g->address);
     (void)getsockname(socket.get(), reinterpret_cast<sockaddr *>(&g->address), &size);
     g->socket = std::move(socket);
-    const auto added = worker_.loop().add(g->socket.get(), EPOLLIN, &on_acceptable, g.get());
+    gates_.push_back(std::move(g));
+    gate &made = *gates_.back();
+    const auto added = worker_.loop().add(made.socket.get(), EPOLLIN, &on_acceptable, &made);
     if (!added) {
+        gates_.pop_back();
         return added.error();
     }
-    gates_.push_back(std::move(g));
     return UFX_OK;
 }
 

@@ -208,7 +208,7 @@ void ep::on_error(ufx_status_t status, core::cause why, core::refusal code)
     if (code != core::refusal::NONE) {
         text = std::string("the peer refused: ") + core::text_of(code);
     } else if (why == core::cause::PEER_DEAD) {
-        text = "the peer is dead: " + peer_->death();
+        text = std::string("the peer is dead: ") + peer_->death();
     }
     if (code == core::refusal::VERSION) {
         status = UFX_ERR_VERSION;
@@ -223,9 +223,20 @@ void ep::on_error_text(ufx_status_t status, ufx_ucp_refusal_t code, const std::s
     fail({UFX_UCP_EP_EVENT_ERROR, status, code, text});
 }
 
-void ep::lack_memory()
+void ep::starve() noexcept
 {
-    on_error_text(UFX_ERR_NO_MEMORY, UFX_UCP_REFUSED_NONE, "there is no memory to go on");
+    starved_ = true;
+    worker_.schedule(*this);
+}
+
+void ep::end_starving()
+{
+    if (failed_) {
+        tx.abandon(UFX_ERR_NO_MEMORY); // it was cut short
+    } else {
+        on_error_text(UFX_ERR_NO_MEMORY, UFX_UCP_REFUSED_NONE, "there is no memory to go on");
+    }
+    starved_ = false;
     if (peer_ != nullptr && !close_sent_) {
         close_sent_ = true;
         peer_->close_ep(*this);
@@ -238,21 +249,22 @@ void ep::fail(event what)
     if (failed_) {
         return;
     }
+    events_.push_back(std::move(what));
+    const event &told = events_.back();
     failed_ = true;
     if (!closing_) {
         state_ = UFX_UCP_EP_FAILED;
     }
-    const bool quiet = what.type != UFX_UCP_EP_EVENT_ERROR || closing_;
+    const bool quiet = told.type != UFX_UCP_EP_EVENT_ERROR || closing_;
     if (!quiet) {
-        ufx_error("ep %s%sfailed: %s", name_.c_str(), name_.empty() ? "" : " ",
-                  what.text.c_str());
+        ufx_error("ep %s%sfailed: %s", name_.c_str(), name_.empty() ? "" : " ", told.text.c_str());
     }
-    tx.abandon(what.status == UFX_OK || what.status == UFX_ERR_REJECTED ||
-                       what.status == UFX_ERR_VERSION
-                   ? UFX_ERR_UNREACHABLE
-                   : what.status);
-    events_.push_back(std::move(what));
+    const ufx_status_t status =
+        told.status == UFX_OK || told.status == UFX_ERR_REJECTED || told.status == UFX_ERR_VERSION
+            ? UFX_ERR_UNREACHABLE
+            : told.status;
     worker_.schedule(*this);
+    tx.abandon(status);
 }
 
 void ep::on_transfers_dead()
@@ -297,15 +309,16 @@ ufx_status_t ep::close(ufx_ucp_close_mode_t mode, const ufx_ucp_op_params_t *par
     if (closing_) {
         return UFX_ERR_SHUTDOWN;
     }
-    request *r = worker_.requests.start(worker_, nullptr, params, op::CLOSE).release();
+    request_pool::draft made = worker_.requests.start(worker_, nullptr, params, op::CLOSE);
+    worker_.note_closing(*this);
+    request *r = made.release();
     close_request_ = r->id;
     closing_ = true;
     state_ = UFX_UCP_EP_CLOSING;
     forced_ = mode == UFX_UCP_CLOSE_FORCE;
     if (forced_) {
-        tx.abandon(UFX_ERR_CANCELED);
+        or_fail([this] { tx.abandon(UFX_ERR_CANCELED); });
     }
-    worker_.note_closing(*this);
     if (out != nullptr) {
         *out = r->handle();
     }

@@ -13,7 +13,6 @@
 
 #include <new>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace ufx::ucp {
@@ -70,16 +69,22 @@ public:
     // From the peer's executor.
     void join(peer &p, core::ep_id peer_ep, std::uint64_t connection);
     void on_error(ufx_status_t status, core::cause why, core::refusal code);
-    // Runs `step`. Without memory for it the ep fails here and is closed for the peer, so that every
-    // operation has its end.
-    template <class F> void or_fail(F &&step)
+    // Runs `step`. Without memory for it the ep fails in the worker's next turn and is closed for
+    // the peer, so that every operation has its end; until then it does nothing more.
+    template <class F>
+    void or_fail(F step)
     {
         try {
-            std::forward<F>(step)();
+            if (!starved_) {
+                step();
+            }
         } catch (const std::bad_alloc &) {
-            lack_memory();
+            starve();
         }
     }
+    bool is_starved() const { return starved_; }
+    // Throws bad_alloc: to be called again.
+    [[gnu::cold]] void end_starving();
     void on_error_text(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text);
     // What a later on_error() is to say.
     void explain_error(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text);
@@ -96,7 +101,7 @@ public:
     ucs::handle close_request() const { return close_request_; }
 
 private:
-    [[gnu::cold]] void lack_memory();
+    [[gnu::cold]] void starve() noexcept;
     struct event {
         ufx_ucp_ep_event_type_t type;
         ufx_status_t status;
@@ -118,6 +123,7 @@ private:
     bool failed_ = false;
     bool forced_ = false;
     bool unattended_ = false;
+    bool starved_ = false;
     ucs::handle close_request_ = 0;
     ufx_ucp_ep_event_cb_t event_cb_ = nullptr;
     void *event_arg_ = nullptr;

@@ -23,6 +23,9 @@ bool is_am(const request &r)
 
 ep_tx::~ep_tx()
 {
+    while (rkey *key = keys.pop_front()) {
+        key->set_home(nullptr);
+    }
     while (!fragments_.empty()) {
         free_fragment(fragments_.front());
     }
@@ -69,16 +72,18 @@ void ep_tx::begin(request &r)
     if (r.begun) {
         return;
     }
-    r.begun = true;
     if (r.kind == op::GET && r.notify != 0 && r.state.fragments_left() == r.answers) {
+        r.begun = true;
         send_get_notify(r); // nothing is to be fetched
         return;
     }
     request *notify = r.kind == op::PUT ? ep_.home().requests.find(r.notify) : nullptr;
     if (notify == nullptr) {
+        r.begun = true;
         return;
     }
     r.group = ep_.failover()->open_group();
+    r.begun = true;
     ep_.failover()->put_added(r.group, r.unposted);
     notify->group = r.group;
     submit(*notify);
@@ -298,48 +303,46 @@ void ep_tx::seal_lanes_of(const request &r)
     }
 }
 
+// Requests that `f` ends leave the list; they are recycled by nobody but request_pool::progress().
+template <class F>
+void ep_tx::each_open(F f)
+{
+    ucs::list<request, open_tag> all;
+    all.splice_back(open_);
+    try {
+        while (request *r = all.pop_front()) {
+            open_.push_back(*r);
+            f(*r);
+        }
+    } catch (...) {
+        open_.splice_back(all);
+        throw;
+    }
+}
+
 void ep_tx::abandon(ufx_status_t status)
 {
     abandoned_ = true;
     end_status_ = status;
-    std::vector<ucs::handle> open;
-    for (request &r : open_) {
-        open.push_back(r.id);
-    }
-    request_pool &pool = ep_.home().requests;
-    for (const ucs::handle id : open) {
-        request *r = pool.find(id);
-        if (r == nullptr || r->completed) {
-            continue;
-        }
-        drop_unposted(*r, status, core::cause::NONE, true);
+    each_open([&](request &r) {
+        drop_unposted(r, status, core::cause::NONE, true);
         if (ep_.failover() != nullptr) {
-            ep_.failover()->end_op(id, status, core::cause::NONE, ep_.remote().actions());
+            ep_.failover()->end_op(r.id, status, core::cause::NONE, ep_.remote().actions());
         }
         // While lanes live the peer may still read what an RTS named.
-        request *same = pool.find(id);
-        const bool is_read = same != nullptr && same->type == am_type::RTS &&
-                             status == UFX_ERR_CANCELED && !ep_.lanes().empty();
-        if (same != nullptr && !same->completed && !is_read) {
-            answered(*same, status, false);
+        const bool is_read =
+            r.type == am_type::RTS && status == UFX_ERR_CANCELED && !ep_.lanes().empty();
+        if (!r.completed && !is_read) {
+            answered(r, status, false);
         }
-    }
+    });
     pass_flushes();
 }
 
 // What waited for the last lane of a closed ep: nobody reads these buffers any more.
 void ep_tx::last_lane_gone()
 {
-    std::vector<ucs::handle> open;
-    for (request &r : open_) {
-        open.push_back(r.id);
-    }
-    for (const ucs::handle id : open) {
-        request *r = ep_.home().requests.find(id);
-        if (r != nullptr && !r->completed) {
-            answered(*r, end_status_, false);
-        }
-    }
+    each_open([&](request &r) { answered(r, end_status_, false); });
 }
 
 void ep_tx::on_fragment_done(const core::act::fragment_done &done)
@@ -425,7 +428,10 @@ unsigned ep_tx::progress()
         return 0;
     }
     posting_ = true;
-    const std::unique_ptr<bool, void (*)(bool *)> end(&posting_, [](bool *on) { *on = false; });
+    const struct turn {
+        bool &on;
+        ~turn() { on = false; }
+    } this_turn{posting_};
     for (const auto &p : ports_) {
         p->refused = false;
     }

@@ -104,6 +104,8 @@ private:
     void drop_unposted(request &r, ufx_status_t status, core::cause why, bool remote_final);
     void seal_lanes_of(const request &r);
     void last_lane_gone();
+    template <class F>
+    void each_open(F f);
 
     // ep_tx_post.cpp
     unsigned post_replays();
@@ -130,6 +132,8 @@ private:
 
     // ep_tx_am.cpp
     ufx_status_t post_am(lane &over, const core::am_tx::entry &entry);
+    ufx_status_t post_zcopy(lane &over, const am_header &header, std::span<const std::byte> head,
+                            std::span<const std::byte> payload, request &r);
     ufx_status_t post_skip(lane &over, const core::am_tx::entry &entry);
     am_header header_for(const lane &over, am_type type);
     void note_am(lane &over, core::am_number number, std::size_t bytes, bool local_pending);

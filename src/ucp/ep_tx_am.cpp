@@ -63,6 +63,22 @@ void cut_stream(const request &r, std::size_t at, std::size_t length, frame &f)
     }
 }
 
+frame frame_of(am_header header, const core::am_tx::entry &entry, const request &r)
+{
+    frame f;
+    f.header = header;
+    f.header.number = entry.number;
+    f.header.index = static_cast<std::uint32_t>(entry.number - entry.first);
+    f.header.count = entry.count;
+    f.header.total = r.stream_length();
+    f.header.offset = std::size_t{f.header.index} * r.fragment_size;
+    f.header.id = r.am_id;
+    f.header.user_header = r.user_header;
+    const auto at = static_cast<std::size_t>(f.header.offset);
+    cut_stream(r, at, std::min(r.fragment_size, r.stream_length() - at), f);
+    return f;
+}
+
 } // namespace
 
 const ep_tx::am_limits &ep_tx::limits()
@@ -152,72 +168,61 @@ ufx_status_t ep_tx::post_skip(lane &over, const core::am_tx::entry &entry)
     return status;
 }
 
+ufx_status_t ep_tx::post_zcopy(lane &over, const am_header &header, std::span<const std::byte> head,
+                               std::span<const std::byte> payload, request &r)
+{
+    header_.resize(am_header_size + head.size());
+    encode(header, header_.data());
+    std::copy(head.begin(), head.end(), header_.begin() + am_header_size);
+    ufx_uct_iov_t iov{};
+    iov.buffer = const_cast<std::byte *>(payload.data());
+    iov.length = payload.size();
+    if (r.memory != nullptr && r.memory->holds(iov.buffer, iov.length)) {
+        iov.memh = r.memory->handle(over.port().domain());
+    }
+    fragment *pending = ep_.home().requests.take_fragment(ep_, r, core::op_kind::AM);
+    pending->number = header.number;
+    pending->where = over.ref();
+    pending->comp.func = &fragment::on_complete;
+    pending->comp.count = 1;
+    pending->comp.status = UFX_OK;
+    const ufx_status_t status = ufx_uct_ep_am_zcopy(over.uct(), uct_am_data, header_.data(),
+                                                    header_.size(), &iov, 1, 0, &pending->comp);
+    if (status == UFX_INPROGRESS) {
+        fragments_.push_back(*pending);
+    } else {
+        free_fragment(*pending);
+    }
+    return status;
+}
+
 ufx_status_t ep_tx::post_am(lane &over, const core::am_tx::entry &entry)
 {
+    const core::am_number number = entry.number;
+    (void)place_of(number); // once the frame is posted, noting it allocates nothing
+    ep_.failover()->expect_am(ep_.remote().actions());
     request *r = ep_.home().requests.find(entry.handle);
     if (entry.skip || r == nullptr) {
         return post_skip(over, entry);
     }
-    const core::am_number number = entry.number;
     const bool is_replay = entry.where == core::am_tx::place::REPLAY;
-    frame f;
-    f.header = header_for(over, r->type);
-    f.header.number = number;
-    f.header.index = static_cast<std::uint32_t>(number - entry.first);
-    f.header.count = entry.count;
-    f.header.total = r->stream_length();
-    f.header.offset = std::size_t{f.header.index} * r->fragment_size;
-    f.header.id = r->am_id;
-    f.header.user_header = r->user_header;
-    const auto at = static_cast<std::size_t>(f.header.offset);
-    cut_stream(*r, at, std::min(r->fragment_size, r->stream_length() - at), f);
-
-    ufx_status_t status;
-    fragment *pending = nullptr;
+    frame f = frame_of(header_for(over, r->type), entry, *r);
     const bool fits_bcopy = f.stream() <= limits().bcopy;
     const bool wants_zcopy = f.second_length >= ep_.home().cfg().zcopy_thresh || !fits_bcopy;
-    if (wants_zcopy && limits().zcopy != 0 && f.first_length <= limits().header) {
-        header_.resize(am_header_size + f.first_length);
-        encode(f.header, header_.data());
-        if (f.first_length != 0) {
-            std::memcpy(header_.data() + am_header_size, f.first, f.first_length);
-        }
-        ufx_uct_iov_t iov{};
-        iov.buffer = const_cast<std::byte *>(f.second);
-        iov.length = f.second_length;
-        if (r->memory != nullptr && r->memory->holds(iov.buffer, iov.length)) {
-            iov.memh = r->memory->handle(over.port().domain());
-        }
-        pending = ep_.home().requests.take_fragment(ep_, *r, core::op_kind::AM);
-        pending->number = number;
-        pending->comp.func = &fragment::on_complete;
-        pending->comp.count = 1;
-        pending->comp.status = UFX_OK;
-        status = ufx_uct_ep_am_zcopy(over.uct(), uct_am_data, header_.data(), header_.size(), &iov,
-                                     1, 0, &pending->comp);
-    } else {
-        status = post_bcopy(over, f);
-    }
+    const bool by_zcopy = wants_zcopy && limits().zcopy != 0 && f.first_length <= limits().header;
+    const ufx_status_t status = by_zcopy ? post_zcopy(over, f.header, {f.first, f.first_length},
+                                                      {f.second, f.second_length}, *r)
+                                         : post_bcopy(over, f);
     if (status < 0) {
-        if (pending != nullptr) {
-            free_fragment(*pending);
-        }
         return status;
     }
     ep_.failover()->rx().acked();
-    if (pending != nullptr) {
-        pending->where = over.ref();
-        fragments_.push_back(*pending);
-    }
     note_am(over, number, f.stream(), status == UFX_INPROGRESS);
     if (is_replay) {
         ep_.home().stats.replayed(ep_.home().now());
         ucs::trace_point("replay_posted");
     } else if (r->type == am_type::RTS) {
         ucs::trace_point("rts_sent");
-    }
-    if (pending != nullptr && status == UFX_OK) {
-        free_fragment(*pending);
     }
     return UFX_OK;
 }

@@ -236,6 +236,7 @@ unsigned ep_tx::post_replays()
         if (over == nullptr) {
             break;
         }
+        ep_.failover()->expect_put(frozen.group);
         const ufx_status_t status = post_part(*over, *f);
         if (status < 0) {
             refuse(*over, status);
@@ -269,6 +270,7 @@ ufx_status_t ep_tx::post_slice(request &r, bool &more)
     fragment *f = ep_.home().requests.take_fragment(
         ep_, r, is_put ? core::op_kind::PUT : core::op_kind::GET);
     f->part = slice;
+    ep_.failover()->expect_put(r.group);
     const ufx_status_t status = post_part(*over, *f);
     if (status < 0) {
         free_fragment(*f);

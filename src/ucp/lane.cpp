@@ -293,7 +293,8 @@ void lane::add_purged(std::vector<core::purged_op> &ops, const ufx_uct_op_desc_t
         ucs::trace_point("mid_purge");
     }
     const bool ours = op->comp == &nop_ || op->comp == &quiet_ ||
-                      (op->kind == UFX_UCT_OP_AM && op->am_id == uct_am_control) || owner_ == nullptr;
+                      (op->kind == UFX_UCT_OP_AM && op->am_id == uct_am_control) ||
+                      owner_ == nullptr;
     if (ours) {
         core::purged_op nop;
         nop.fragment.kind = core::op_kind::NOP;
@@ -309,6 +310,7 @@ void lane::purge(const core::landed_position &landed)
     purge_run run{this, {}};
     nop_.busy = false;
     if (uct_ != nullptr) {
+        run.ops.reserve(look().outstanding_ops);
         const bool token = landed.grade == core::grade::EXACT && !landed.nothing;
         const ufx_status_t status = ufx_uct_ep_outstanding_purge(
             uct_, static_cast<ufx_uct_token_grade_t>(landed.grade),

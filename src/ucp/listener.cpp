@@ -68,7 +68,10 @@ ucs::result<listener *> listener::create(worker &w, const ufx_ucp_listener_param
     return made.release();
 }
 
-std::uint16_t listener::port() const { return port_of(address_); }
+std::uint16_t listener::port() const
+{
+    return port_of(address_);
+}
 
 void listener::forget(conn_request &request)
 {

@@ -7,10 +7,13 @@ include $(srcdir)/src/ucp/spine.mk
 # Everything but the core, for the library and for tests of its inside.
 noinst_LTLIBRARIES += libucp_int.la
 if UNITY
-nodist_libucp_int_la_SOURCES = unity/ucp_tx.cpp unity/ucp_rx.cpp unity/ucp_ops.cpp unity/ucp_replaced.cpp \
-	unity/ucp_control.cpp unity/ucp_worker.cpp unity/ucp_peer.cpp unity/ucp_dump.cpp
+UCP_REPLACED_COMPILED = unity/ucp_replaced.cpp
+nodist_libucp_int_la_SOURCES = unity/ucp_tx.cpp unity/ucp_rx.cpp unity/ucp_ops.cpp \
+	unity/ucp_control.cpp unity/ucp_worker.cpp unity/ucp_peer.cpp unity/ucp_dump.cpp \
+	$(UCP_REPLACED_COMPILED)
 EXTRA_libucp_int_la_SOURCES = $(UCP_DATA_SOURCES) $(UCP_SPINE_SOURCES)
 else
+UCP_REPLACED_COMPILED = $(UNIT_ucp_replaced)
 libucp_int_la_SOURCES = $(UCP_DATA_SOURCES) $(UCP_SPINE_SOURCES)
 endif
 

@@ -101,16 +101,15 @@ ufx_status_t mem_table::register_all(mem &memory)
 void mem_table::deregister_all(mem &memory) noexcept
 {
     for (std::size_t domain = 0; domain < memory.registrations_.size(); ++domain) {
-        ufx_uct_mem_h &handle = memory.registrations_[domain].handle;
-        if (handle != nullptr) {
-            (void)ufx_uct_md_mem_dereg(context_.domains()[domain].handle(), handle);
-            handle = nullptr;
+        const mem::registration there = std::exchange(memory.registrations_[domain], {});
+        const ufx_uct_md_h md = context_.domains()[domain].handle();
+        if (there.handle != nullptr) {
+            (void)ufx_uct_md_mem_dereg(md, there.handle);
+        }
+        for (const ufx_uct_mem_h old : there.old) {
+            (void)ufx_uct_md_mem_dereg(md, old);
         }
     }
-    for (const mem::stale &old : memory.stale_) {
-        (void)ufx_uct_md_mem_dereg(context_.domains()[old.domain].handle(), old.handle);
-    }
-    memory.stale_.clear();
 }
 
 ucs::result<mem *> mem_table::map(const ufx_ucp_mem_params_t &params)
@@ -191,7 +190,7 @@ ufx_status_t mem_table::reregister(std::size_t domain)
     table_.for_each([&](ucs::handle, mem &memory) {
         mem::registration &there = memory.registrations_[domain];
         if (there.handle != nullptr) {
-            memory.stale_.push_back({domain, there.handle}); // lanes of other rails may use it yet
+            there.old.push_back(there.handle);
             there.handle = nullptr;
         }
         ++there.generation;

@@ -50,13 +50,8 @@ private:
     friend class mem_table;
     struct registration {
         ufx_uct_mem_h handle = nullptr;
+        std::vector<ufx_uct_mem_h> old; // of a device that was lost: other rails may use it yet
         std::uint32_t generation = 1;
-    };
-
-    // Of a device that was lost meanwhile.
-    struct stale {
-        std::size_t domain = 0;
-        ufx_uct_mem_h handle = nullptr;
     };
 
     std::uint64_t id_ = 0;
@@ -65,7 +60,6 @@ private:
     std::uint64_t rights_ = 0;
     bool allocated_ = false;
     std::vector<registration> registrations_;
-    std::vector<stale> stale_;
 };
 
 // Any thread: one lock, never held while user code runs.

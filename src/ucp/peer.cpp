@@ -25,7 +25,11 @@ struct peer::resent {
         const core::control_msg copy = msg;
         owner.send(copy, attempt); // the own worker answers at once, which ends this object
     }
-    static void on_due(void *arg, std::uint64_t) { static_cast<resent *>(arg)->send(); }
+    static void on_due(void *arg, std::uint64_t)
+    {
+        auto &self = *static_cast<resent *>(arg);
+        self.owner.or_die([&] { self.send(); });
+    }
 
     peer &owner;
     core::control_msg msg;
@@ -314,6 +318,11 @@ void peer::declare_dead(const char *why)
     } else {
         ufx_info("peer %016lx has gone, after its eps: %s", uuid(), why);
     }
+    give_up();
+}
+
+void peer::give_up()
+{
     resents_.clear();
     event([](core::peer &m, core::time_ns at, core::action_list &out) { m.peer_dead(at, out); });
 }

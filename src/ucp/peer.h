@@ -20,7 +20,6 @@
 #include <memory>
 #include <new>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace ufx::ucp {
@@ -59,19 +58,20 @@ public:
         or_die([&] { feed(core_, now(), actions_); });
         follow_gates(from);
     }
-    // Runs `step`. Without memory for it this side may have missed what it had to do, so that it gives
-    // the peer up: its eps fail.
-    template <class F> void or_die(F &&step)
+    // Runs `step`. Without memory for it this side may miss what it has to do, so that it gives the
+    // peer up in its next run(): all eps fail.
+    template <class F>
+    void or_die(F step)
     {
         try {
-            std::forward<F>(step)();
+            step();
         } catch (const std::bad_alloc &) {
-            declare_dead("there is no memory to go on with it");
+            starved_ = true;
         }
     }
     bool has_actions() const { return !actions_.empty(); }
     // There is something for run() to do.
-    bool has_work() const { return has_actions() || !probers_.empty(); }
+    bool has_work() const { return has_actions() || !probers_.empty() || starved_; }
     // Carries out what is on the list; false if there was nothing.
     bool run();
     // Rails that wait to be idle, late sweeps.
@@ -117,7 +117,7 @@ public:
     bool is_over() const { return is_dead() && eps_.empty() && actions_.empty(); }
     // EOF and refused everywhere, another uuid, or silence for UFX_PEER_TIMEOUT.
     void declare_dead(const char *why);
-    const std::string &death() const { return death_; }
+    const char *death() const { return death_; }
     void refuse_all(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text);
 
     // Rails (pairs of ports).
@@ -145,6 +145,7 @@ public:
     void count_purged(const core::purged_op &op);
 
 private:
+    void give_up();
     struct resent;
     // What the peer was told last about an own port.
     struct published {
@@ -158,7 +159,6 @@ private:
     void add_crossed_rails();
     bool may_pair(core::rail_id id) const;
     void learn_rail(const core::control_msg &msg);
-    void create_lane(const core::act::create_lane &a);
     void lane_failed(const core::lane_ref &ref, core::cause why);
     core::landed_position token_of(const core::lane_ref &ref) const;
     void pair_or_accept(const core::act::incoming_ep &a, const core::lane_name &lane,
@@ -202,7 +202,8 @@ private:
     core::action_list actions_;
     std::size_t next_action_ = 0; // to be run
     peer *twin_ = nullptr;
-    std::string death_;
+    const char *death_ = ""; // static
+    bool starved_ = false;
     std::uint64_t next_connection_ = 1;
     std::vector<ep *> eps_;
     std::vector<ucs::owner<lane>> lanes_;

@@ -30,12 +30,27 @@ bool peer::run()
     for (const auto &p : probers_) {
         p->progress();
     }
+    if (starved_) {
+        starved_ = false; // or_die() sets it again
+        if (is_dead()) {
+            give_up();
+        }
+        declare_dead("there is no memory to go on with it");
+    }
     if (actions_.empty()) {
         return false;
     }
     while (next_action_ < actions_.size()) {
-        const core::action a = std::move(actions_[next_action_++]); // the list may grow, and move
-        or_die([&] { std::visit([&](const auto &what) { act(what); }, a); });
+        core::action a = std::move(actions_[next_action_++]); // the list may grow, and move
+        try {
+            std::visit([&](const auto &what) { act(what); }, a);
+        } catch (const std::bad_alloc &) {
+            if (is_dead()) { // nothing but this action ends what it is about
+                actions_[--next_action_] = std::move(a);
+                throw;
+            }
+            starved_ = true;
+        }
     }
     actions_.clear();
     next_action_ = 0;
@@ -63,9 +78,7 @@ void peer::lane_failed(const core::lane_ref &ref, core::cause why)
     });
 }
 
-void peer::act(const core::act::create_lane &a) { create_lane(a); }
-
-void peer::create_lane(const core::act::create_lane &a)
+void peer::act(const core::act::create_lane &a)
 {
     rail *port = local_port(a.lane.rail);
     ep *owner = a.lane.ep != 0 ? find_ep(a.lane.ep) : nullptr;

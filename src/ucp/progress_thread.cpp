@@ -47,7 +47,7 @@ void progress_thread::run()
 bool progress_thread::step()
 {
     const auto held = worker_.lock();
-    unsigned handled = 0;
+    unsigned handled = 1; // also if it ends early
     (void)ucs::guard([&] { handled = worker_.progress_inner(); });
     return (handled != 0 || worker_.has_work()) && worker_.wake().hand_over();
 }

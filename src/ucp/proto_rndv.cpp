@@ -106,11 +106,13 @@ void send_ats(ep &e, const recv_message &rts, ufx_status_t status)
     if (!body_of(rts, body)) {
         return;
     }
-    request_pool::draft answer = start_internal(e, am_type::ATS, ats_size);
-    if (answer != nullptr) {
-        encode(ats_body{body.request, status}, answer->head.data());
-        e.tx.submit(*answer.release());
-    }
+    e.or_fail([&] {
+        request_pool::draft answer = start_internal(e, am_type::ATS, ats_size);
+        if (answer != nullptr) {
+            encode(ats_body{body.request, status}, answer->head.data());
+            e.tx.submit(*answer.release());
+        }
+    });
 }
 
 void ep_rx::deliver_ats(recv_message &message)

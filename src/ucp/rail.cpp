@@ -2,11 +2,11 @@
 // A local port of rails: iface, events, stalls, probe region.
 #include "ucp/rail.h"
 
+#include "ucp/am_wire.h"
 #include "ucp/causes.h"
 #include "ucp/context.h"
 #include "ucp/control_path.h"
 #include "ucp/core/mutant.h"
-#include "ucp/am_wire.h"
 #include "ucp/ep_rx.h"
 #include "ucp/lane.h"
 #include "ucp/peer.h"
@@ -173,7 +173,8 @@ ufx_status_t rail::on_ep_error(void *, ufx_uct_ep_h ep, const ufx_uct_error_t *e
 void rail::on_event(void *arg, ufx_uct_iface_h, const ufx_uct_iface_event_t *event) noexcept
 {
     if (ucs::guard([&] { static_cast<rail *>(arg)->take_event(*event); }) != UFX_OK) {
-        ufx_error("%s: no memory to note an event of the device", static_cast<rail *>(arg)->name_.c_str());
+        ufx_error("%s: no memory to note an event of the device",
+                  static_cast<rail *>(arg)->name_.c_str());
     }
 }
 
@@ -196,7 +197,7 @@ void rail::take_event(const ufx_uct_iface_event_t &event)
         query_port();
         break;
     case UFX_UCT_IFACE_DEVICE_FATAL:
-        if (worker_.ctx().memory.reregister(md_) != UFX_OK) {
+        if (ucs::guard([&] { return worker_.ctx().memory.reregister(md_); }) != UFX_OK) {
             ufx_warn("%s: not all memory could be registered again", name_.c_str());
         }
         tell_peers([&](peer &p) { p.port_hard(index_, core::cause::DEVICE_FATAL); });

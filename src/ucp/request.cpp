@@ -41,7 +41,7 @@ void request::on_deadline(void *arg, std::uint64_t)
         self.finish(UFX_ERR_TIMEOUT);
         return;
     }
-    self.target->tx.expire(self);
+    self.target->or_fail([&] { self.target->tx.expire(self); });
 }
 
 request_pool::~request_pool()
@@ -56,8 +56,8 @@ void request_pool::undoer::operator()(request *r) const
     r->home.requests.undo(*r);
 }
 
-request_pool::draft request_pool::start(worker &home, ep *target,
-                                        const ufx_ucp_op_params_t *params, op kind)
+request_pool::draft request_pool::start(worker &home, ep *target, const ufx_ucp_op_params_t *params,
+                                        op kind)
 {
     draft r(requests_.take(home));
     if (r == nullptr) {

@@ -149,7 +149,7 @@ extern "C" ufx_status_t ufx_ucp_ep_rkey_unpack(ufx_ucp_ep_h ep, const void *buff
         }
         auto guard = e.home().lock();
         ucp::rkey *key = std::move(made).value().release();
-        key->set_user(e.home());
+        key->set_home(&e.home());
         e.tx.keys.push_back(*key);
         *rkey = key;
         return UFX_OK;
@@ -162,6 +162,10 @@ extern "C" void ufx_ucp_rkey_destroy(ufx_ucp_rkey_h rkey) noexcept
         return;
     }
     ucp::rkey &key = ucp::rkey::of(rkey);
-    auto guard = key.user()->lock(); // its ep's list of keys is read by progress
-    delete &key;
+    if (ucp::worker *home = key.home(); home != nullptr) {
+        auto guard = home->lock(); // its ep's list of keys is read by progress
+        delete &key;
+    } else {
+        delete &key;
+    }
 }

@@ -12,6 +12,7 @@
 
 #include <ufx/uct.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -41,9 +42,10 @@ public:
     rkey(const rkey &) = delete;
     rkey &operator=(const rkey &) = delete;
 
-    // The worker whose user unpacked it; none for a key of ucp itself.
-    worker *user() const { return user_; }
-    void set_user(worker &w) { user_ = &w; }
+    // The worker of its ep; nullptr when that ep is gone, and for a key that ucp unpacked for
+    // itself.
+    worker *home() const { return home_.load(std::memory_order_acquire); }
+    void set_home(worker *home) { home_.store(home, std::memory_order_release); }
     std::uint64_t memory_id() const { return memory_id_; }
     bool holds(std::uint64_t address, std::size_t count) const
     {
@@ -74,7 +76,7 @@ private:
     ufx_uct_rkey_t unpack_for(std::size_t domain, const entry &from);
 
     context &context_;
-    worker *user_ = nullptr;
+    std::atomic<worker *> home_{nullptr}; // changed under the worker's lock
     std::uint64_t memory_id_ = 0;
     std::uint64_t address_ = 0;
     std::uint64_t length_ = 0;

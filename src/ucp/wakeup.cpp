@@ -116,11 +116,13 @@ void wakeup::kick()
 
 bool wakeup::hand_over()
 {
-    owed_ = armed_.exchange(false, std::memory_order_acq_rel) || owed_;
-    if (owed_) {
+    const bool waits = armed_.exchange(false, std::memory_order_acq_rel) || called_;
+    owed_ = true;
+    called_ = waits;
+    if (waits) {
         signal();
     }
-    return owed_;
+    return waits;
 }
 
 } // namespace ufx::ucp

@@ -30,12 +30,12 @@ public:
     void signal();
     // Any thread: only if somebody waits.
     void kick();
-    // The progress thread has handled events that the user may wait for: whoever waits is woken, again
-    // at each call until the user comes, as the thread also reads the signal itself. Under the
-    // worker's lock. @return whether somebody has to come
+    // What the progress thread has handled may be what the user waits for: wakes whoever waits,
+    // again at each call until user_came(), and makes arm() BUSY until then. @return whether
+    // somebody waits
     bool hand_over();
-    // The user makes progress or looks whether to wait. Under the worker's lock.
-    void user_came() { owed_ = false; }
+    // The user makes progress. Both under the worker's lock.
+    void user_came() { owed_ = called_ = false; }
 
 private:
     static void on_uct(void *arg, std::uint32_t events);
@@ -48,7 +48,8 @@ private:
     ucs::fd signal_;
     // Set by arm(), taken by kick(): whoever takes it writes the eventfd. acq_rel with itself.
     std::atomic<bool> armed_{false};
-    bool owed_ = false; // an event or a signal was taken, and the user has not come since
+    bool owed_ = false;   // an event or a signal was taken, and the user has not come since
+    bool called_ = false; // and is being woken
 };
 
 } // namespace ufx::ucp

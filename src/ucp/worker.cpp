@@ -15,6 +15,7 @@
 #include "ucs/uuid.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -199,6 +200,9 @@ unsigned worker::progress_inner()
     for (std::size_t i = 0; i < running_.size(); ++i) {
         if (running_[i] != nullptr) {
             ep &e = *running_[i];
+            if (e.is_starved()) {
+                e.end_starving();
+            }
             e.or_fail([&] { count += e.tx.progress(); });
             if (running_[i] != nullptr &&
                 std::find(outer_.begin(), outer_.end(), &e) == outer_.end()) {
@@ -214,14 +218,14 @@ unsigned worker::progress_inner()
 unsigned worker::progress_outer()
 {
     unsigned count = 0;
-    const std::vector<deferred> due = std::exchange(deferred_, {});
-    withdrawn_.clear(); // of those that are in `due` none was withdrawn yet
-    for (std::size_t i = 0; i < due.size(); ++i) {
-        if (std::find(withdrawn_.begin(), withdrawn_.end(), due[i].owner) == withdrawn_.end()) {
-            due[i].callback();
+    due_.swap(deferred_);
+    for (std::size_t i = 0; i < due_.size(); ++i) {
+        if (due_[i].callback != nullptr) {
+            due_[i].callback();
             ++count;
         }
     }
+    due_.clear();
     // Handlers may post, schedule and close: what they add waits for the next turn.
     turn_.insert(turn_.end(), outer_.begin(), outer_.end());
     outer_.clear();
@@ -324,8 +328,8 @@ core::time_ns worker::next_deadline() { return std::min(timers_.next_expiry(), n
 bool worker::has_work()
 {
     const auto waits = [](const auto &p) { return p->has_actions(); };
-    return !scheduled_.empty() || !outer_.empty() || !turn_.empty() || !deferred_.empty() || !requests.empty() ||
-           std::any_of(peers_.begin(), peers_.end(), waits) ||
+    return !scheduled_.empty() || !outer_.empty() || !turn_.empty() || !deferred_.empty() ||
+           !requests.empty() || std::any_of(peers_.begin(), peers_.end(), waits) ||
            std::any_of(twins_.begin(), twins_.end(), waits);
 }
 
@@ -347,7 +351,11 @@ void worker::defer(std::function<void()> callback, const void *owner)
 void worker::withdraw(const void *owner)
 {
     std::erase_if(deferred_, [&](const deferred &d) { return d.owner == owner; });
-    withdrawn_.push_back(owner);
+    for (deferred &d : due_) {
+        if (d.owner == owner) {
+            d.callback = nullptr;
+        }
+    }
 }
 
 // ---- Peers and eps ---------------------------------------------------------------------------
@@ -409,10 +417,11 @@ void worker::accept_ep(peer &from, core::ep_id peer_ep, std::uint64_t connection
 // Scheduling an ep then allocates nothing.
 void worker::adopt(ucs::owner<ep> e)
 {
-    owned_eps_.push_back(std::move(e));
-    for (std::vector<ep *> *list : {&scheduled_, &running_, &outer_, &turn_}) {
-        list->reserve(2 * owned_eps_.size());
+    const std::size_t room = 2 * std::bit_ceil(owned_eps_.size() + 1);
+    for (std::vector<ep *> *list : {&scheduled_, &running_, &outer_, &turn_, &closing_}) {
+        list->reserve(room);
     }
+    owned_eps_.push_back(std::move(e));
 }
 
 void worker::unregister_ep(ep &e)
@@ -428,7 +437,8 @@ void worker::unregister_ep(ep &e)
 
 std::uint64_t worker::next_listener_connection(const sockaddr_storage &remote)
 {
-    return listener_connection | static_cast<std::uint64_t>(port_of(remote)) << 32 | ++next_connection_;
+    return listener_connection | static_cast<std::uint64_t>(port_of(remote)) << 32 |
+           ++next_connection_;
 }
 
 worker_address worker::make_address() const

@@ -55,7 +55,6 @@ public:
     const std::string &name() const { return name_; }
     core::time_ns now() const { return ucs::now_ns(); }
     // Time in which progress was called often: stalls are measured by it.
-    core::time_ns active_time() const { return active_; }
     // Time in which progress was called now and then: silence is measured by it.
     core::time_ns attended_time() const { return attended_; }
     // The process was forked since: this worker belongs to the parent.
@@ -163,9 +162,9 @@ private:
     std::vector<ep *> running_;  // the inner half's turn
     std::vector<ep *> outer_;    // wait for the outer half's turn
     std::vector<ep *> closing_;
-    std::vector<ep *> turn_;     // the outer half's turn; left over if that ended early
+    std::vector<ep *> turn_; // the outer half's turn; left over if that ended early
     std::vector<deferred> deferred_;
-    std::vector<const void *> withdrawn_; // since the running callbacks were taken
+    std::vector<deferred> due_; // those of them whose turn it is
     std::uint32_t next_connection_ = 0;
     core::time_ns active_ = 0;
     core::time_ns attended_ = 0;

@@ -40,6 +40,9 @@ fd acceptor::take(const fd &listening, sockaddr_storage *remote) noexcept
     return {};
 }
 
-void acceptor::refill() noexcept { reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+void acceptor::refill() noexcept
+{
+    reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
 
 } // namespace ufx::ucs

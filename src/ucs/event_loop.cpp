@@ -44,7 +44,12 @@ result<void> event_loop::add(int fd, uint32_t events, handler call, void *arg)
     if (!added) {
         return UFX_ERR_ALREADY_EXISTS;
     }
-    at->second.id = ids_.insert(at->second);
+    try {
+        at->second.id = ids_.insert(at->second);
+    } catch (...) {
+        entries_.erase(at);
+        throw;
+    }
     epoll_event wanted = {};
     wanted.events = events;
     wanted.data.u64 = at->second.id;

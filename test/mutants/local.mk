@@ -3,12 +3,7 @@
 # chooses one. `make mutants` demands that each dies, in the explorer with a trace of at most 40
 # steps; mutants.tsv says what each breaks and who kills it. It is no part of make check: CI runs it.
 EXTRA_LTLIBRARIES = libmutants.la
-if UNITY
-nodist_libmutants_la_SOURCES = unity/core_lane.cpp unity/core_ep.cpp unity/core_peer.cpp \
-	unity/core_msg.cpp unity/ucp_replaced.cpp
-else
-libmutants_la_SOURCES = $(UFX_CORE_SOURCES) $(UNIT_ucp_replaced)
-endif
+nodist_libmutants_la_SOURCES = $(UFX_CORE_COMPILED) $(UCP_REPLACED_COMPILED)
 libmutants_la_CPPFLAGS = $(AM_CPPFLAGS) -DUFX_MUTANTS
 EXTRA_PROGRAMS += explore_mutants
 explore_mutants_SOURCES = $(EXPLORE_SOURCES) %D%/choose_mutant.cpp

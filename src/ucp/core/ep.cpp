@@ -95,6 +95,21 @@ void ep::close_group(group_id id)
     groups_[id - 1] = {};
 }
 
+void ep::expect_put(group_id id)
+{
+    if (id != 0) {
+        groups_[id - 1].state.expect_post();
+    }
+}
+
+void ep::expect_am(action_list &out)
+{
+    tx_.expect_post();
+    if (out.capacity() - out.size() < 2) {
+        out.reserve(2 * out.size() + 16);
+    }
+}
+
 void ep::put_posted(group_id id, rail_id rail)
 {
     const lane_slot *l = lane(rail);

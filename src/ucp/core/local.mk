@@ -29,10 +29,12 @@ UFX_CORE_SOURCES = $(UNIT_core_lane) $(UNIT_core_ep) $(UNIT_core_peer) $(UNIT_co
 	%D%/types.h \
 	%D%/window.h
 
-noinst_LTLIBRARIES += libucp_core.la
+# What is compiled: also by test/mutants, with wrong versions inside.
 if UNITY
-nodist_libucp_core_la_SOURCES = unity/core_lane.cpp unity/core_ep.cpp unity/core_peer.cpp unity/core_msg.cpp
-EXTRA_libucp_core_la_SOURCES = $(UFX_CORE_SOURCES)
+UFX_CORE_COMPILED = unity/core_lane.cpp unity/core_ep.cpp unity/core_peer.cpp unity/core_msg.cpp
 else
-libucp_core_la_SOURCES = $(UFX_CORE_SOURCES)
+UFX_CORE_COMPILED = $(UNIT_core_lane) $(UNIT_core_ep) $(UNIT_core_peer) $(UNIT_core_msg)
 endif
+noinst_LTLIBRARIES += libucp_core.la
+nodist_libucp_core_la_SOURCES = $(UFX_CORE_COMPILED)
+EXTRA_libucp_core_la_SOURCES = $(UFX_CORE_SOURCES)

@@ -20,6 +20,8 @@ using group_id = std::uint32_t; // 0 = none
 class order_group {
 public:
     void add(std::uint32_t puts) { not_final_ += puts; }
+    // Room for the next posted(), which then allocates nothing.
+    void expect_post() { posted_.reserve(posted_.size() + 1); }
     void posted(rail_id rail, epoch_t epoch);
     // Its lane was purged and the PUT goes to the frozen list.
     void frozen(rail_id rail, epoch_t epoch);

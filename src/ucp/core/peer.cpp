@@ -305,9 +305,6 @@ void peer::close_ep(ep_id own, time_ns now, action_list &out)
 
 void peer::peer_dead(time_ns now, action_list &out)
 {
-    if (dead_) {
-        return;
-    }
     dead_ = true;
     book_.forget_all(out);
     for (rail_entry &r : rails_) {

@@ -157,8 +157,8 @@ ufx_status_t fake_md::mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h 
         return status;
     }
     const uint64_t key = the_fabric().next_id++;
-    the_fabric().regions[key] = {this, reinterpret_cast<uintptr_t>(params->address),
-                                 params->length, access_flags(*params)};
+    the_fabric().regions[key] = {this, reinterpret_cast<uintptr_t>(params->address), params->length,
+                                 access_flags(*params)};
     *memh = reinterpret_cast<ufx_uct_mem_h>(key);
     return UFX_OK;
 }

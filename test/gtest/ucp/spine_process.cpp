@@ -4,6 +4,7 @@
 
 #include "ucp/control_path.h"
 #include "ucp/dump.h"
+#include "ucp/wakeup.h"
 
 #include <csignal>
 #include <cstdlib>
@@ -261,44 +262,50 @@ TEST_CASE("tcp: a progress thread answers seals for a program that does not prog
     CHECK(t.verify());
 }
 
-TEST_CASE("tcp: what the progress thread takes still wakes who waits", "[spine][tcp][threads]")
+TEST_CASE("what a progress thread takes still wakes who waits", "[spine][tcp]")
 {
-    pair_options options = quick_rails();
-    options.config.push_back({"PROGRESS_THREAD", "y"});
-    options.threads = UFX_UCP_THREAD_MULTI;
-    pair p(options);
+    pair p(quick_rails());
     traffic t(p);
     REQUIRE(t.finish());
-    REQUIRE(p.until([&] { return ufx_ucp_worker_arm(p.b.worker) == UFX_OK; }));
+    ucp::worker &b = ucp::worker::of(p.b.worker);
     int fd = -1;
     REQUIRE(ufx_ucp_worker_event_fd(p.b.worker, &fd) == UFX_OK);
+    pollfd one{fd, POLLIN, 0};
+    REQUIRE(p.until([&] { return ufx_ucp_worker_arm(p.b.worker) == UFX_OK; }));
     SECTION("a message")
     {
-        waiter w;
-        w.posted(ufx_ucp_am_send(p.a.ep, traffic::am_id, nullptr, 0, "x", 1, &w.params, nullptr));
-        const auto taken = [&] {
-            ucp::worker &b = ucp::worker::of(p.b.worker);
-            const auto held = b.lock();
-            return b.has_work();
-        };
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-        while (!taken() && std::chrono::steady_clock::now() < end) {
+        REQUIRE(ufx_ucp_am_send(p.a.ep, traffic::am_id, nullptr, 0, "x", 1, nullptr, nullptr) >= 0);
+        REQUIRE(p.until([&] {
             (void)ufx_ucp_worker_progress(p.a.worker);
-        }
-        REQUIRE(taken());
-        pollfd one{fd, POLLIN, 0};
-        CHECK(::poll(&one, 1, 5000) == 1);
-        REQUIRE(p.until_done(w));
+            return b.progress_inner() != 0; // as the thread does
+        }));
     }
     SECTION("a signal")
     {
         REQUIRE(ufx_ucp_worker_signal(p.b.worker) == UFX_OK);
-        // Taken by the thread or not, whoever waits later than that sees it.
-        for (int i = 0; i < 20; ++i) {
-            pollfd one{fd, POLLIN, 0};
-            CHECK(::poll(&one, 1, 5000) == 1);
-        }
+        REQUIRE(b.progress_inner() != 0);
     }
+    while (b.progress_inner() != 0) { // nothing is left to be read
+    }
+    CHECK(::poll(&one, 1, 0) == 0);
+    CHECK(b.wake().hand_over());
+    CHECK(::poll(&one, 1, 0) == 1);
+    CHECK(ufx_ucp_worker_arm(p.b.worker) == UFX_ERR_BUSY);
+    (void)b.progress_inner(); // the thread reads its own signal too
+    CHECK(b.wake().hand_over());
+    CHECK(::poll(&one, 1, 0) == 1);
+    REQUIRE(p.until([&] { return ufx_ucp_worker_arm(p.b.worker) == UFX_OK; }));
+}
+
+TEST_CASE("a state that a progress thread has changed is looked at before the next wait",
+          "[spine][tcp]")
+{
+    pair p(quick_rails());
+    ucp::worker &b = ucp::worker::of(p.b.worker);
+    CHECK_FALSE(b.wake().hand_over()); // nobody waits, but there is something to see
+    CHECK(ufx_ucp_worker_arm(p.b.worker) == UFX_ERR_BUSY);
+    (void)ufx_ucp_worker_progress(p.b.worker);
+    REQUIRE(p.until([&] { return ufx_ucp_worker_arm(p.b.worker) == UFX_OK; }));
 }
 
 TEST_CASE("a live worker is looked into by its debug socket, and told to drain a rail", "[spine]")

@@ -7,6 +7,10 @@
 #include "ucp/core/control_codec.h"
 
 #include <array>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
 
 using namespace ufx::ucp::core;
 
@@ -21,6 +25,20 @@ std::vector<std::byte> bytes_of(const control_msg &msg)
 }
 
 } // namespace
+
+TEST_CASE("control: the fuzz seed of every message type decodes to that type", "[core]")
+{
+    for (const control_msg &msg : ufx::test::one_of_each()) {
+        CAPTURE(name_of(msg));
+        std::ifstream file(std::string(UFX_TOP_SRCDIR) + "/test/fuzz/seeds/control/" + name_of(msg),
+                           std::ios::binary);
+        REQUIRE(file.good());
+        const std::string seed{std::istreambuf_iterator<char>(file), {}};
+        const auto back = decode(std::as_bytes(std::span(seed)));
+        REQUIRE(back.ok());
+        CHECK(back->msg.index() == msg.index());
+    }
+}
 
 TEST_CASE("control: every message type comes back as it was", "[core]")
 {

@@ -107,10 +107,11 @@ const ep_tx::am_limits &ep_tx::limits()
 
 ep_tx::am_place &ep_tx::place_of(core::am_number number)
 {
+    constexpr std::size_t count = 2 * core::window::bits;
     if (places_.empty()) {
-        places_.resize(2 * core::window::bits);
+        places_.resize(count);
     }
-    return places_[static_cast<std::size_t>(number % places_.size())];
+    return places_[static_cast<std::size_t>(number % count)];
 }
 
 void ep_tx::note_am(lane &over, core::am_number number, std::size_t bytes, bool local_pending)

@@ -4,6 +4,8 @@
 // new.
 #include "data_pair.h"
 
+#include "ucs/log_capture.h"
+
 #include <ufx/ucs.h>
 
 #include <array>

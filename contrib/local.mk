@@ -8,5 +8,5 @@ TREE_CHECKS = %D%/check_layers.sh %D%/check_headers.sh %D%/check_symbols.sh \
 TESTS += $(TREE_CHECKS) %D%/coverage_rows
 dist_noinst_SCRIPTS += $(TREE_CHECKS) %D%/coverage_rows %D%/test_driver %D%/count_tests \
 	%D%/install-deps %D%/prepare %D%/check %D%/quickstart %D%/configure-devel %D%/configure-release \
-	%D%/configure-asan %D%/configure-tsan %D%/judge_failover.py %D%/prove_failover .ci/run
+	%D%/configure-asan %D%/configure-tsan %D%/judge_failover.py %D%/compare_ucx.py %D%/prove_failover .ci/run
 dist_noinst_DATA += test/rows.tsv

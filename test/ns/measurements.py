@@ -5,11 +5,13 @@ numbers in the columns and in the JSON; then what happens when one of the two is
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
-from failover_run import PERFTEST, Checks, free_port
+from failover_run import PERFTEST, TOP, Checks, free_port
 
 LIMIT_S = 120  # of a run; they take milliseconds on a quiet machine
 PORT = str(free_port())
@@ -101,6 +103,20 @@ def check_final_only(checks):
                     f"{words} prints one line: {shown.stdout!r}")
 
 
+def compare_with_ucx(checks):
+    """The comparison of docs/performance.md still understands both programs."""
+    if shutil.which("ucx_perftest") is None or shutil.which("taskset") is None:
+        print("seen    no ucx_perftest to compare with")
+        return
+    shown = subprocess.run([sys.executable, os.path.join(TOP, "contrib/compare_ucx.py"),
+                            "--rounds", "1", "am_bw self 8"], capture_output=True, text=True,
+                           timeout=LIMIT_S, env=dict(os.environ, UFX_TEST_PERFTEST=PERFTEST),
+                           check=False)
+    row = shown.stdout.splitlines()[-1].split("|") if shown.stdout else []
+    checks.that(shown.returncode == 0 and len(row) == 7 and float(row[5]) > 0,
+                f"a row beside UCX: {row} {shown.stderr}")
+
+
 def kill_one(checks, test, both, victim):
     """Whoever is left says why it ends, and does not hang."""
     server = start_server(both)
@@ -126,6 +142,7 @@ def main():
     run_loopback(checks, report)
     run_examples(checks)
     check_final_only(checks)
+    compare_with_ucx(checks)
     for victim in ("server", "client"):
         kill_one(checks, "am_bw", ["-x", "tcp", "-d", "lo"], victim)
         kill_one(checks, "ucp_put_bw", ["-d", "lo"], victim)

@@ -540,7 +540,11 @@ typedef struct ufx_ucp_op_params {
     uint64_t field_mask; /**< of ufx_ucp_op_params_field */
     ufx_ucp_op_cb_t cb;  /**< default none: poll with ufx_ucp_request_check() */
     void *cb_arg;
-    uint64_t deadline_ns; /**< from now; the op then ends with UFX_ERR_TIMEOUT; default none */
+    /**
+     * From now; the op then ends with UFX_ERR_TIMEOUT; 0: none, the default. It does not run while a
+     * rendezvous only waits for the peer's application. A flushing close is forced by it.
+     */
+    uint64_t deadline_ns;
     uint64_t flags;       /**< of ufx_ucp_op_flags */
     ufx_ucp_mem_h mem;    /**< registration of the local buffer, saves registering it */
 } ufx_ucp_op_params_t;
@@ -728,7 +732,8 @@ typedef enum ufx_ucp_close_mode {
 
 /**
  * Closes an ep. The handle is invalid when the request has completed; a failed ep is closed with
- * either mode.
+ * either mode. FORCE after FLUSH forces the close that is under way, whose request stays the only
+ * one, and returns UFX_OK.
  */
 UFX_API ufx_status_t ufx_ucp_ep_close(ufx_ucp_ep_h ep, ufx_ucp_close_mode_t mode,
                                       const ufx_ucp_op_params_t *params,

@@ -248,6 +248,23 @@ std::uint16_t port_of(const sockaddr_storage &address)
     return address.ss_family == AF_INET6 ? ntohs(v6(address).sin6_port) : std::uint16_t{0};
 }
 
+std::uint64_t connection_tag(const sockaddr_storage &listener)
+{
+    std::uint32_t sum = 0;
+    const auto add = [&](const void *bytes, std::size_t size) {
+        for (std::size_t i = 0; i < size; ++i) {
+            sum = sum * 31 + static_cast<const std::uint8_t *>(bytes)[i];
+        }
+    };
+    if (listener.ss_family == AF_INET) {
+        add(&v4(listener).sin_addr, sizeof(in_addr));
+    } else {
+        add(&v6(listener).sin6_addr, sizeof(in6_addr));
+    }
+    return static_cast<std::uint64_t>(sum % 0x8000) << 48 |
+           static_cast<std::uint64_t>(port_of(listener)) << 32;
+}
+
 ucs::result<sockaddr_storage> copy_sockaddr(const sockaddr *from, socklen_t length)
 {
     if (from == nullptr || length < sizeof(sockaddr_in) ||

@@ -82,6 +82,13 @@ am_handlers::am_handlers() : table_(UFX_UCP_AM_ID_MAX), messages_("ucp received 
     }
 }
 
+am_handlers::~am_handlers()
+{
+    while (recv_message *message = kept_.pop_front()) {
+        give_back(*message);
+    }
+}
+
 recv_message *am_handlers::take(const am_header &header)
 {
     const std::size_t size = recv_message::block_size(header);

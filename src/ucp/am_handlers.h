@@ -25,6 +25,7 @@ public:
     };
 
     am_handlers();
+    ~am_handlers();
     am_handlers(const am_handlers &) = delete;
     am_handlers &operator=(const am_handlers &) = delete;
 
@@ -36,6 +37,8 @@ public:
     // nullptr: no memory.
     recv_message *take(const am_header &header);
     void give_back(recv_message &message);
+    // The user keeps it; what he does not give back goes with the worker.
+    void keep(recv_message &message) { kept_.push_back(message); }
 
 private:
     void give_back_block(void *block, std::size_t block_class);
@@ -51,6 +54,7 @@ private:
     notify_handler notify_;
     ucs::pool<recv_message> messages_;
     std::array<std::unique_ptr<ucs::block_pool>, classes> blocks_;
+    ucs::list<recv_message> kept_;
 };
 
 } // namespace ufx::ucp

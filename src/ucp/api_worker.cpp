@@ -67,6 +67,7 @@ ufx_status_t administer(const char *call, ufx_ucp_worker_h handle, const char *n
                         ucp::core::admin_action what) noexcept
 {
     return on_rail(call, handle, name, [&](ucp::worker &w, ucp::rail &r) {
+        r.set_drained(what == ucp::core::admin_action::DRAIN);
         for (const auto &p : w.peers()) {
             p->admin(r.index(), what);
         }
@@ -146,6 +147,9 @@ void ufx_ucp_worker_destroy(ufx_ucp_worker_h handle) noexcept
 unsigned ufx_ucp_worker_progress(ufx_ucp_worker_h handle) noexcept
 {
     unsigned count = 0;
+    if (handle != nullptr) {
+        ucp::worker::of(handle).let_others_in();
+    }
     (void)on_worker(__func__, handle, [&](ucp::worker &w) {
         count = w.progress();
         return UFX_OK;

@@ -51,6 +51,8 @@ public:
     // Wants a tick within milliseconds.
     bool busy() const { return !finished_ && (!is_open() || unanswered_); }
     std::size_t open_count() const;
+    // The eps that wait for it to say who it is fail.
+    void fail_waiting(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text);
     void heard();
     // The peer has begun to send over lanes: it may not get what goes by connections.
     void heard_by_lane(core::time_ns now);
@@ -75,7 +77,6 @@ private:
     void try_everything(core::time_ns now);
     void note_refused(std::size_t target);
     void die(const char *why);
-    void fail_waiting(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text);
 
     control_path &path_;
     std::uint64_t uuid_;

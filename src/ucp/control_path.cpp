@@ -309,6 +309,12 @@ void control_path::on_hello(control_conn &conn, const core::control_envelope &en
 // The other side has said who it is.
 void control_path::introduce(control_conn &conn, const worker_address &address, bool answer)
 {
+    if (address.uuid == worker_.uuid() && conn.link != nullptr && conn.link->uuid() == 0) {
+        conn.link->fail_waiting(UFX_ERR_UNREACHABLE, UFX_UCP_REFUSED_NONE,
+                                "a worker reaches itself by its address, not by its listener");
+        conn.reset();
+        return;
+    }
     const auto found = worker_.get_peer(address);
     if (!found) {
         conn.reset();

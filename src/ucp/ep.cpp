@@ -61,6 +61,14 @@ ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
                                     ? params.error_mode
                                     : w.cfg().error_mode;
     constexpr const char *call = "ufx_ucp_ep_create";
+    conn_request *request = (way & UFX_UCP_EP_PARAM_CONN_REQUEST) != 0
+                                ? static_cast<conn_request *>(params.conn_request)
+                                : nullptr;
+    if (request != nullptr && (way != UFX_UCP_EP_PARAM_CONN_REQUEST ||
+                               mode < UFX_UCP_ERROR_MODE_NONE ||
+                               mode > UFX_UCP_ERROR_MODE_FAILOVER)) {
+        drop_request(*request); // consumed, whatever is wrong
+    }
     if (mode < UFX_UCP_ERROR_MODE_NONE || mode > UFX_UCP_ERROR_MODE_FAILOVER) {
         return refuse(call, "params->error_mode is no ufx_ucp_error_mode_t");
     }
@@ -85,8 +93,8 @@ ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
         }
         made->connection_ = w.next_listener_connection(*remote);
         w.control().connect_sockaddr(*made, *remote);
-    } else if (way == UFX_UCP_EP_PARAM_CONN_REQUEST && params.conn_request != nullptr) {
-        status = accept_request(*made, *static_cast<conn_request *>(params.conn_request));
+    } else if (way == UFX_UCP_EP_PARAM_CONN_REQUEST && request != nullptr) {
+        status = accept_request(*made, *request);
     } else {
         status =
             refuse(call, "params must have exactly one of address, sockaddr, conn_request, and "
@@ -307,7 +315,14 @@ ufx_status_t ep::close(ufx_ucp_close_mode_t mode, const ufx_ucp_op_params_t *par
                        ufx_ucp_request_h *out)
 {
     if (closing_) {
-        return UFX_ERR_SHUTDOWN;
+        if (forced_ || mode != UFX_UCP_CLOSE_FORCE) {
+            return UFX_ERR_SHUTDOWN;
+        }
+        if (out != nullptr) {
+            *out = nullptr;
+        }
+        force();
+        return UFX_OK;
     }
     request_pool::draft made = worker_.requests.start(worker_, nullptr, params, op::CLOSE);
     worker_.note_closing(*this);
@@ -315,14 +330,19 @@ ufx_status_t ep::close(ufx_ucp_close_mode_t mode, const ufx_ucp_op_params_t *par
     close_request_ = r->id;
     closing_ = true;
     state_ = UFX_UCP_EP_CLOSING;
-    forced_ = mode == UFX_UCP_CLOSE_FORCE;
-    if (forced_) {
-        or_fail([this] { tx.abandon(UFX_ERR_CANCELED); });
+    if (mode == UFX_UCP_CLOSE_FORCE) {
+        force();
     }
     if (out != nullptr) {
         *out = r->handle();
     }
     return UFX_INPROGRESS;
+}
+
+void ep::force()
+{
+    forced_ = true;
+    or_fail([this] { tx.abandon(UFX_ERR_CANCELED); });
 }
 
 bool ep::progress_close()

@@ -91,6 +91,8 @@ public:
     void on_transfers_dead();
     void on_closed() { closed_ = true; }
 
+    // A close under way waits for no operation any more.
+    void force();
     // From the worker's progress. Drives a close; true: the ep is over, destroy it.
     bool progress_close();
     // Runs event callbacks that are due, after the callbacks of the operations that ended.

@@ -237,6 +237,7 @@ void ep_rx::deliver_user(recv_message &message)
     if (handler.cb(handler.arg, &am) == UFX_INPROGRESS &&
         message.at != recv_message::stage::RELEASED) {
         message.at = recv_message::stage::KEPT;
+        ep_.home().handlers.keep(message);
         return;
     }
     drop(message);

@@ -52,7 +52,8 @@ void ep_tx::submit(request &r)
         return;
     }
     ++queued_;
-    if (!r.internal && has_fence_ && !gate_.passed(fence_at_)) {
+    // Nothing overtakes what is still to be released.
+    if (!r.internal && has_fence_ && (!gate_.passed(fence_at_) || !fenced_.empty())) {
         r.fence = fence_at_;
         fenced_.push_back(r);
         return;
@@ -185,6 +186,7 @@ void ep_tx::answered(request &r, ufx_status_t status, bool remote_final)
 void ep_tx::drop_unposted(request &r, ufx_status_t status, core::cause why, bool remote_final)
 {
     leave_queue(r);
+    wake(); // for those behind it
     const std::uint32_t parts = r.unposted;
     r.unposted = 0;
     for (std::uint32_t i = 0; i < parts; ++i) {

@@ -113,6 +113,8 @@ private:
     unsigned post_rma();
     void admit_ams();
     ufx_status_t post_part(lane &over, fragment &f);
+    // No lane will ever take an operation with that key.
+    bool serves_no_rail(const rkey &key) const;
     ufx_status_t post_slice(request &r, bool &more);
     lane *pick(std::size_t length, rkey *key);
     double weight_of(const lane &over) const;
@@ -128,7 +130,8 @@ private:
 
     // ep_tx_key.cpp
     bool waits_for_key(fragment &f);
-    void refuse_key(request &r);
+    // The operation itself is wrong: it ends, whatever of it is posted.
+    void end_guilty(request &r, ufx_status_t status);
 
     // ep_tx_am.cpp
     ufx_status_t post_am(lane &over, const core::am_tx::entry &entry);

@@ -120,6 +120,7 @@ void ep_tx::note_am(lane &over, core::am_number number, std::size_t bytes, bool 
     unload(place.where, place.bytes);
     place = {over.ref(), bytes};
     load(over, bytes, bytes);
+    over.port().count.completed += local_pending ? 0 : 1;
     ep_.failover()->am_posted(number, over.ref().rail, local_pending, ep_.home().now(),
                               ep_.remote().actions());
 }

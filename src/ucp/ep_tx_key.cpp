@@ -50,20 +50,18 @@ void ep_tx::on_rkey(const core::rkey_rep_msg &msg)
     }
     for (const ucs::handle id : guilty) {
         if (request *r = ep_.home().requests.find(id); r != nullptr && !r->completed) {
-            refuse_key(*r);
+            end_guilty(*r, UFX_ERR_REMOTE_ACCESS); // the key was good, or never was
         }
     }
     wake();
 }
 
-// The key was good, or never was: the operation is wrong.
-void ep_tx::refuse_key(request &r)
+void ep_tx::end_guilty(request &r, ufx_status_t status)
 {
     const ucs::handle id = r.id;
-    r.state.claim(UFX_ERR_REMOTE_ACCESS, core::cause::PROTECTION);
-    drop_unposted(r, UFX_ERR_REMOTE_ACCESS, core::cause::PROTECTION, true);
-    ep_.failover()->end_op(id, UFX_ERR_REMOTE_ACCESS, core::cause::PROTECTION,
-                           ep_.remote().actions());
+    r.state.claim(status, core::cause::PROTECTION);
+    drop_unposted(r, status, core::cause::PROTECTION, true);
+    ep_.failover()->end_op(id, status, core::cause::PROTECTION, ep_.remote().actions());
 }
 
 } // namespace ufx::ucp

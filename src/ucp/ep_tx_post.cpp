@@ -320,12 +320,26 @@ unsigned ep_tx::post_rma()
             drop_unposted(r, status, core::cause::NONE, true);
             continue;
         }
+        if (!more && serves_no_rail(*r.pieces[r.piece].key)) {
+            ufx_error("%s: a key is for none of the rails to its peer", ep_.name().c_str());
+            drop_unposted(r, UFX_ERR_UNREACHABLE, core::cause::NONE, true);
+            continue;
+        }
         if (!more) {
             break;
         }
         ++posted;
     }
     return posted;
+}
+
+bool ep_tx::serves_no_rail(const rkey &key) const
+{
+    const peer &target = ep_.remote();
+    const auto &rails = target.machine().rail_ids();
+    return std::none_of(rails.begin(), rails.end(), [&](core::rail_id id) {
+        return key.serves(target.remote_index(id));
+    });
 }
 
 } // namespace ufx::ucp

@@ -46,7 +46,13 @@ core::purged_op ep_tx::on_purge(lane &over, const ufx_uct_op_desc_t *op, core::v
             out.fragment.kind = core::op_kind::NOP;
         }
         if (f != nullptr) {
+            request &r = *f->op;
             free_fragment(*f); // the lane is quiet: the core lets go of the payload by itself
+            port &p = port_of(over);
+            if (over.error_cause() == UFX_UCT_CAUSE_LOCAL_PROT && !p.guilty_found) {
+                p.guilty_found = true;
+                end_guilty(r, UFX_ERR_LOCAL_PROT);
+            }
         }
         return out;
     }

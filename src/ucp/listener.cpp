@@ -124,13 +124,26 @@ core::refusal listener::offer(peer &from, const core::control_msg &msg, core::ep
 core::refusal offer_to_listener(peer &from, const core::control_msg &msg, core::ep_id src_ep,
                                 std::uint64_t connection, core::error_mode mode)
 {
+    constexpr std::uint64_t tag_bits = 0x7fffffffull << 32;
     const auto port = static_cast<std::uint16_t>(connection >> 32 & 0xffff);
+    listener *found = nullptr; // any of that port: it may listen on all addresses
     for (listener *l : from.home().listeners) {
-        if (l->port() == port) {
-            return l->offer(from, msg, src_ep, connection, mode);
+        if (l->port() != port) {
+            continue;
+        }
+        if (found == nullptr || (connection & tag_bits) == connection_tag(l->address())) {
+            found = l;
         }
     }
-    return core::refusal::EP_GONE;
+    return found != nullptr ? found->offer(from, msg, src_ep, connection, mode)
+                            : core::refusal::EP_GONE;
+}
+
+void drop_request(conn_request &request)
+{
+    listener &from = *request.home;
+    refuse(from.home(), request, core::refusal::BY_USER);
+    from.forget(request);
 }
 
 ufx_status_t accept_request(ep &e, conn_request &request)

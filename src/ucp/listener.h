@@ -62,6 +62,8 @@ private:
                                               core::ep_id src_ep, std::uint64_t connection,
                                               core::error_mode mode);
 // Makes `e` the local end of the ep that was asked for.
+// Consumes a request that an ep could not be made of.
+void drop_request(conn_request &request);
 ufx_status_t accept_request(ep &e, conn_request &request);
 
 } // namespace ufx::ucp

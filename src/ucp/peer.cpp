@@ -92,6 +92,9 @@ void peer::add_rails()
         if (!r->port_active()) {
             port_event(r->index(), false);
         }
+        if (r->is_drained()) {
+            admin(r->index(), core::admin_action::DRAIN);
+        }
     }
 }
 
@@ -115,7 +118,7 @@ void peer::add_crossed_rails()
 bool peer::may_pair(core::rail_id id) const
 {
     const rail *here = local_port(id);
-    return here != nullptr &&
+    return here != nullptr && !here->is_drained() &&
            std::any_of(address_.rails.begin(), address_.rails.end(), [&](const auto &there) {
                return there.index == remote_index(id) && there.transport == here->transport();
            });

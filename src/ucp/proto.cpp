@@ -16,6 +16,9 @@ ufx_status_t shape_am(ep &e, request &r)
     const bool by_zcopy = limits.zcopy != 0 && r.head.size() <= limits.header &&
                           r.payload_length >= e.home().cfg().zcopy_thresh;
     r.fragment_size = std::min(by_zcopy ? limits.zcopy : limits.bcopy, max_am_fragment);
+    if (r.payload_length > max_am_fragments * r.fragment_size) { // the sum below may overflow
+        return UFX_ERR_INVALID_PARAM;
+    }
     const std::size_t stream = r.stream_length();
     const std::size_t count =
         std::max<std::size_t>(1, (stream + r.fragment_size - 1) / r.fragment_size);

@@ -166,6 +166,7 @@ void ep_rx::deliver_rts(recv_message &message)
     }
     if (status == UFX_INPROGRESS) {
         message.at = recv_message::stage::KEPT;
+        ep_.home().handlers.keep(message);
         return;
     }
     send_ats(ep_, message, UFX_OK);

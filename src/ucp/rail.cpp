@@ -277,9 +277,11 @@ void rail::check_stall(lane &l, core::time_ns now, core::time_ns active)
             beat.bytes_per_ns =
                 beat.bytes_per_ns > 0 ? (7 * beat.bytes_per_ns + rate) / 8 : rate;
         }
+        if (attr.completed_ops != beat.completed) {
+            l.remote().heard(); // bytes are acked by a kernel, also for a process that stands still
+        }
         beat.completed = attr.completed_ops;
         beat.acked = attr.acked_bytes;
-        l.remote().heard();
     }
     // Nothing outstanding cannot stall; what the network has acked waits for a busy peer.
     const bool idle = attr.outstanding_ops == 0;

@@ -44,6 +44,9 @@ public:
     ufx_uct_md_h md() const { return md_handle_; }
     ufx_uct_iface_h iface() const { return iface_; }
     const ufx_uct_iface_attr_t &attr() const { return attr_; }
+    // Out of service by the user: for every peer, also for those to come.
+    bool is_drained() const { return drained_; }
+    void set_drained(bool drained) { drained_ = drained; }
     bool port_active() const { return port_active_; }
     bool link_injected_down() const { return injected_down_; }
 
@@ -107,6 +110,7 @@ private:
     ufx_uct_md_h md_handle_ = nullptr;
     ufx_uct_iface_h iface_ = nullptr;
     ufx_uct_iface_attr_t attr_{};
+    bool drained_ = false;
     bool port_active_ = true;
     bool injected_down_ = false;
     core::time_ns next_port_poll_ = 0;

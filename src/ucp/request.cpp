@@ -37,6 +37,11 @@ void request::on_deadline(void *arg, std::uint64_t)
     if (self.completed) {
         return;
     }
+    if (self.kind == op::CLOSE) {
+        self.state.claim(UFX_ERR_TIMEOUT);
+        self.home.force_close(self.id);
+        return;
+    }
     if (self.target == nullptr) {
         self.finish(UFX_ERR_TIMEOUT);
         return;
@@ -74,8 +79,11 @@ request_pool::draft request_pool::start(worker &home, ep *target, const ufx_ucp_
         r->cb = params->cb;
         r->cb_arg = params->cb_arg;
     }
-    if ((params->field_mask & UFX_UCP_OP_PARAM_DEADLINE) != 0 && params->deadline_ns != 0) {
-        home.timers().start(r->timer, home.now() + params->deadline_ns);
+    const core::time_ns now = home.now();
+    const bool has_deadline = (params->field_mask & UFX_UCP_OP_PARAM_DEADLINE) != 0 &&
+                              params->deadline_ns != 0 && params->deadline_ns < UINT64_MAX - now;
+    if (has_deadline) {
+        home.timers().start(r->timer, now + params->deadline_ns);
     }
     if ((params->field_mask & UFX_UCP_OP_PARAM_MEM) != 0 && params->mem != nullptr) {
         r->memory = &mem::of(params->mem);
@@ -204,9 +212,14 @@ extern "C" ufx_status_t ufx_ucp_request_cancel(ufx_ucp_request_h handle) noexcep
     ucp::request &r = ucp::request::of(handle);
     auto guard = r.home.lock();
     return ucs::guard([&] {
-        if (!r.completed && r.target != nullptr) {
-            r.target->tx.cancel(r);
-            r.home.kick();
+        if (r.completed) {
+            return;
         }
+        if (r.target != nullptr) {
+            r.target->tx.cancel(r);
+        } else if (r.kind == ucp::op::FLUSH) { // of a worker
+            r.finish(UFX_ERR_CANCELED);
+        }
+        r.home.kick();
     });
 }

@@ -35,7 +35,7 @@ ucs::result<ucs::owner<rkey>> rkey::unpack(context &home, std::span<const std::b
         e.packed.assign(packed.begin(), packed.end());
         key->entries_.push_back(std::move(e));
     }
-    if (!in.at_end() || version != rkey_version || key->length_ == 0 ||
+    if (!in.at_end() || version != rkey_version || entries == 0 || key->length_ == 0 ||
         key->address_ + key->length_ < key->address_) {
         return UFX_ERR_BAD_MESSAGE;
     }
@@ -61,6 +61,12 @@ const rkey::entry *rkey::find(unsigned device) const
     return nullptr;
 }
 
+bool rkey::serves(unsigned device) const
+{
+    const entry *e = find(device);
+    return e != nullptr && !e->broken;
+}
+
 std::uint32_t rkey::generation(unsigned device) const
 {
     const entry *e = find(device);
@@ -76,11 +82,15 @@ ufx_uct_rkey_t rkey::on(const lane &over)
             return u.bundle.rkey;
         }
     }
-    const entry *e = find(device);
-    return e == nullptr ? UFX_UCT_INVALID_RKEY : unpack_for(domain, *e);
+    for (entry &e : entries_) {
+        if (e.device == device && !e.broken) {
+            return unpack_for(domain, e);
+        }
+    }
+    return UFX_UCT_INVALID_RKEY;
 }
 
-ufx_uct_rkey_t rkey::unpack_for(std::size_t domain, const entry &from)
+ufx_uct_rkey_t rkey::unpack_for(std::size_t domain, entry &from)
 {
     unpacked fresh{domain, from.device, from.generation, {UFX_UCT_INVALID_RKEY, nullptr}};
     const ufx_status_t status =
@@ -89,6 +99,7 @@ ufx_uct_rkey_t rkey::unpack_for(std::size_t domain, const entry &from)
     if (status != UFX_OK) {
         ufx_warn("a peer's key for its device %u does not unpack: %s", from.device,
                  ufx_ucs_status_name(status));
+        from.broken = status != UFX_ERR_NO_MEMORY;
         return UFX_UCT_INVALID_RKEY;
     }
     cache_.push_back(fresh);
@@ -102,6 +113,7 @@ void rkey::refresh(unsigned device, std::uint32_t generation, std::span<const st
             continue;
         }
         e.generation = generation;
+        e.broken = false;
         e.packed.assign(bytes.begin(), bytes.end());
         std::erase_if(cache_, [&](const unpacked &u) {
             if (u.device == device) {

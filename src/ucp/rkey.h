@@ -56,12 +56,15 @@ public:
     // A fresher key for one device of the peer. Older generations are ignored.
     void refresh(unsigned device, std::uint32_t generation, std::span<const std::byte> bytes);
     std::uint32_t generation(unsigned device) const;
+    // There is a key for that device of the peer, as far as is known one that unpacks.
+    bool serves(unsigned device) const;
 
 private:
     friend struct ucs::owner_access;
     struct entry {
         std::uint8_t device = 0;
         std::uint32_t generation = 0;
+        bool broken = false; // does not unpack
         std::vector<std::byte> packed;
     };
     struct unpacked {
@@ -73,7 +76,7 @@ private:
 
     explicit rkey(context &home) : context_(home) {}
     const entry *find(unsigned device) const;
-    ufx_uct_rkey_t unpack_for(std::size_t domain, const entry &from);
+    ufx_uct_rkey_t unpack_for(std::size_t domain, entry &from);
 
     context &context_;
     std::atomic<worker *> home_{nullptr}; // changed under the worker's lock

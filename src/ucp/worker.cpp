@@ -288,6 +288,15 @@ unsigned worker::run_closes()
     return count;
 }
 
+void worker::force_close(ucs::handle request)
+{
+    for (ep *e : closing_) {
+        if (e->close_request() == request) {
+            e->force();
+        }
+    }
+}
+
 void worker::count_time(core::time_ns at)
 {
     const core::time_ns gap = at > last_turn_ ? at - last_turn_ : 0;
@@ -437,8 +446,7 @@ void worker::unregister_ep(ep &e)
 
 std::uint64_t worker::next_listener_connection(const sockaddr_storage &remote)
 {
-    return listener_connection | static_cast<std::uint64_t>(port_of(remote)) << 32 |
-           ++next_connection_;
+    return listener_connection | connection_tag(remote) | ++next_connection_;
 }
 
 worker_address worker::make_address() const

@@ -24,6 +24,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace ufx::ucp {
@@ -47,7 +48,23 @@ public:
 
     // Taken by every public call; does nothing in SINGLE mode. Recursive: callbacks may post.
     using guard = std::unique_lock<std::recursive_mutex>;
-    guard lock() { return multi_ ? guard(mutex_) : guard(mutex_, std::defer_lock); }
+    guard lock()
+    {
+        if (!multi_) {
+            return guard(mutex_, std::defer_lock);
+        }
+        waiting_.fetch_add(1, std::memory_order_relaxed);
+        guard held(mutex_);
+        waiting_.fetch_sub(1, std::memory_order_relaxed);
+        return held;
+    }
+    // Before progress: a thread that spins in it lets those through that wait to post.
+    void let_others_in() const
+    {
+        if (multi_ && waiting_.load(std::memory_order_relaxed) != 0) {
+            std::this_thread::yield();
+        }
+    }
 
     context &ctx() const { return ctx_; }
     const config &cfg() const { return ctx_.cfg(); }
@@ -98,6 +115,8 @@ public:
     const std::vector<ucs::owner<ep>> &eps() const { return owned_eps_; }
     void accept_ep(peer &from, core::ep_id peer_ep, std::uint64_t connection,
                    core::error_mode mode);
+    // The close of that request waits for nothing any more.
+    void force_close(ucs::handle request);
     void note_closing(ep &e) { closing_.push_back(&e); }
     std::uint64_t next_listener_connection(const sockaddr_storage &remote);
     // ep::tx and ep::rx get a turn in this progress, or the next.
@@ -144,6 +163,7 @@ private:
     void *rail_event_arg_ = nullptr;
     ufx_ucp_ep_accept_cb_t ep_accept_cb_ = nullptr;
     void *ep_accept_arg_ = nullptr;
+    std::atomic<unsigned> waiting_{0}; // threads in lock(); relaxed, a hint
     std::recursive_mutex mutex_;
     ufx_uct_worker_h uct_ = nullptr;
     ucs::owner<ucs::event_loop> loop_;

@@ -206,6 +206,86 @@ TEST_CASE("a control connection that is accepted in a worker's first turn is kep
     CHECK(log.count("control: connecting") == 1);
 }
 
+TEST_CASE("a rail that was drained carries for no peer, until it is resumed", "[spine]")
+{
+    lone a;
+    lone b;
+    lone c;
+    REQUIRE(ufx_ucp_rail_drain(a.handle, "rail1") == UFX_OK); // before any peer is known
+    const ufx_ucp_ep_h to_b = a.connect(b);
+    REQUIRE(turn({&a, &b}, [&] { return live_lanes(to_b) >= 1; }));
+    const ufx_ucp_ep_h to_c = a.connect(c);
+    REQUIRE(turn({&a, &c}, [&] { return live_lanes(to_c) >= 1; }));
+    const auto settled = [&](const lone &peer) {
+        const auto *book = &ucp::ep::of(&peer == &b ? to_b : to_c).remote().machine();
+        return book->book().empty();
+    };
+    REQUIRE(turn({&a, &b, &c}, [&] {
+        return settled(b) && settled(c) && live_lanes(to_b) == 1 && live_lanes(to_c) == 1;
+    }));
+    REQUIRE(ufx_ucp_rail_resume(a.handle, "rail1") == UFX_OK);
+    REQUIRE(turn({&a, &b, &c}, [&] { return live_lanes(to_b) == 2 && live_lanes(to_c) == 2; }));
+}
+
+TEST_CASE("an ep to the worker's own listener fails at once, and says what to do", "[spine]")
+{
+    lone one;
+    const ufx_ucp_ep_h ep = one.connect(one.listen());
+    REQUIRE(turn({&one}, [&] { return !one.events.empty(); }));
+    CHECK(one.events[0].status == UFX_ERR_UNREACHABLE);
+    CHECK(one.texts[0].find("by its address") != std::string::npos);
+    CHECK(one.requests.empty());
+    (void)ufx_ucp_ep_close(ep, UFX_UCP_CLOSE_FORCE, nullptr, nullptr);
+}
+
+TEST_CASE("two listeners on one port are told apart by their addresses", "[spine]")
+{
+    lone server;
+    lone client;
+    struct asked {
+        std::vector<ufx_ucp_conn_request_h> requests;
+    };
+    asked heard[2];
+    ufx_ucp_listener_h listeners[2] = {};
+    sockaddr_in at[2] = {};
+    for (unsigned i = 0; i < 2; ++i) {
+        at[i].sin_family = AF_INET;
+        at[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK + i);
+        at[i].sin_port = i == 0 ? std::uint16_t{0} : at[0].sin_port;
+        ufx_ucp_listener_params_t lp{};
+        lp.field_mask = UFX_UCP_LISTENER_PARAM_SOCKADDR | UFX_UCP_LISTENER_PARAM_CONN_CB;
+        lp.sockaddr = reinterpret_cast<sockaddr *>(&at[i]);
+        lp.sockaddr_length = sizeof(at[i]);
+        lp.conn_cb = [](void *arg, ufx_ucp_conn_request_h request) noexcept {
+            static_cast<asked *>(arg)->requests.push_back(request);
+        };
+        lp.conn_arg = &heard[i];
+        REQUIRE(ufx_ucp_listener_create(server.handle, &lp, &listeners[i]) == UFX_OK);
+        sockaddr_storage bound{};
+        REQUIRE(ufx_ucp_listener_query(listeners[i], &bound) == UFX_OK);
+        at[i] = reinterpret_cast<sockaddr_in &>(bound);
+    }
+    (void)client.connect(at[1]);
+    REQUIRE(turn({&server, &client},
+                 [&] { return heard[0].requests.size() + heard[1].requests.size() == 1; }));
+    CHECK(heard[1].requests.size() == 1);
+    for (ufx_ucp_listener_h one : listeners) {
+        ufx_ucp_listener_destroy(one);
+    }
+}
+
+TEST_CASE("a connection request is consumed also by an ep that cannot be made", "[spine]")
+{
+    lone server;
+    lone client;
+    (void)client.connect(server.listen());
+    REQUIRE(turn({&server, &client}, [&] { return server.requests.size() == 1; }));
+    CHECK(server.accept(static_cast<ufx_ucp_error_mode_t>(99)) == nullptr);
+    REQUIRE(turn({&server, &client}, [&] { return !client.events.empty(); }));
+    CHECK(client.events[0].status == UFX_ERR_REJECTED);
+    ufx_ucp_listener_destroy(server.listener);
+}
+
 // No descriptor is left from construction to destruction.
 class no_descriptors {
 public:

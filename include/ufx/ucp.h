@@ -165,8 +165,9 @@ enum ufx_ucp_worker_params_field {
 
 /**
  * Tells the target that a peer made an ep to it by worker address; `ep` is its local end, and the
- * target's to close. Without this callback the worker closes it when the peer has closed it or died:
- * the handle that a message handler sees must not be used later, unless it set an event callback.
+ * target's to close. Without this callback the worker closes it when the peer has closed it or
+ * died: the handle that a message handler sees must not be used later, unless it set an event
+ * callback.
  */
 typedef void (*ufx_ucp_ep_accept_cb_t)(void *arg, ufx_ucp_ep_h ep) UFX_NOEXCEPT;
 
@@ -541,12 +542,12 @@ typedef struct ufx_ucp_op_params {
     ufx_ucp_op_cb_t cb;  /**< default none: poll with ufx_ucp_request_check() */
     void *cb_arg;
     /**
-     * From now; the op then ends with UFX_ERR_TIMEOUT; 0: none, the default. It does not run while a
-     * rendezvous only waits for the peer's application. A flushing close is forced by it.
+     * From now; the op then ends with UFX_ERR_TIMEOUT; 0: none, the default. It does not run while
+     * a rendezvous only waits for the peer's application. A flushing close is forced by it.
      */
     uint64_t deadline_ns;
-    uint64_t flags;       /**< of ufx_ucp_op_flags */
-    ufx_ucp_mem_h mem;    /**< registration of the local buffer, saves registering it */
+    uint64_t flags;    /**< of ufx_ucp_op_flags */
+    ufx_ucp_mem_h mem; /**< registration of the local buffer, saves registering it */
 } ufx_ucp_op_params_t;
 
 /** State of an accepted operation: UFX_INPROGRESS, or how it ended; INVALID_PARAM for NULL. */

@@ -291,8 +291,7 @@ bool same_address(const sockaddr_storage &a, const sockaddr_storage &b)
         return false;
     }
     if (a.ss_family == AF_INET) {
-        return v4(a).sin_port == v4(b).sin_port &&
-               v4(a).sin_addr.s_addr == v4(b).sin_addr.s_addr;
+        return v4(a).sin_port == v4(b).sin_port && v4(a).sin_addr.s_addr == v4(b).sin_addr.s_addr;
     }
     return a.ss_family == AF_INET6 && v6(a).sin6_port == v6(b).sin6_port &&
            std::memcmp(&v6(a).sin6_addr, &v6(b).sin6_addr, 16) == 0;
@@ -314,7 +313,8 @@ std::uint8_t count_bits(const void *mask, std::size_t bytes)
 {
     unsigned bits = 0;
     for (std::size_t i = 0; i < bytes; ++i) {
-        bits += static_cast<unsigned>(__builtin_popcount(static_cast<const std::uint8_t *>(mask)[i]));
+        bits +=
+            static_cast<unsigned>(__builtin_popcount(static_cast<const std::uint8_t *>(mask)[i]));
     }
     return static_cast<std::uint8_t>(bits);
 }
@@ -332,13 +332,12 @@ bool take_address(const ifaddrs &entry, const std::string &wanted, device_addres
     if (family == AF_INET) {
         std::memcpy(&address, entry.ifa_addr, sizeof(sockaddr_in));
         (void)inet_ntop(AF_INET, &v4(address).sin_addr, text, sizeof(text));
-        bits = count_bits(
-            &reinterpret_cast<const sockaddr_in *>(entry.ifa_netmask)->sin_addr, 4);
+        bits = count_bits(&reinterpret_cast<const sockaddr_in *>(entry.ifa_netmask)->sin_addr, 4);
     } else if (family == AF_INET6) {
         std::memcpy(&address, entry.ifa_addr, sizeof(sockaddr_in6));
         (void)inet_ntop(AF_INET6, &v6(address).sin6_addr, text, sizeof(text));
-        bits = count_bits(
-            &reinterpret_cast<const sockaddr_in6 *>(entry.ifa_netmask)->sin6_addr, 16);
+        bits =
+            count_bits(&reinterpret_cast<const sockaddr_in6 *>(entry.ifa_netmask)->sin6_addr, 16);
         if (wanted.empty() && IN6_IS_ADDR_LINKLOCAL(&v6(address).sin6_addr)) {
             return false;
         }

@@ -62,8 +62,8 @@ struct port_pair {
 [[nodiscard]] std::string text_of(const sockaddr_storage &address);
 // 0 without an address.
 [[nodiscard]] std::uint16_t port_of(const sockaddr_storage &address);
-// Bits 32 to 62 of the number of a connection to a listener: its port, and 15 bits of its address, by
-// which listeners of one port are told apart.
+// Bits 32 to 62 of the number of a connection to a listener: its port, and 15 bits of its address,
+// by which listeners of one port are told apart.
 [[nodiscard]] std::uint64_t connection_tag(const sockaddr_storage &listener);
 // INVALID_PARAM: neither IPv4 nor IPv6, or too short for that.
 [[nodiscard]] ucs::result<sockaddr_storage> copy_sockaddr(const sockaddr *from, socklen_t length);

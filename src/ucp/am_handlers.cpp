@@ -97,9 +97,8 @@ recv_message *am_handlers::take(const am_header &header)
         ++index;
     }
     constexpr std::size_t line = 64;
-    void *block = index == from_malloc
-                      ? std::aligned_alloc(line, (size + line - 1) / line * line)
-                      : blocks_[index]->take();
+    void *block = index == from_malloc ? std::aligned_alloc(line, (size + line - 1) / line * line)
+                                       : blocks_[index]->take();
     if (block == nullptr) {
         return nullptr;
     }
@@ -148,7 +147,8 @@ extern "C" ufx_status_t ufx_ucp_worker_set_am_handler(ufx_ucp_worker_h worker, u
 }
 
 extern "C" ufx_status_t ufx_ucp_worker_set_notify_handler(ufx_ucp_worker_h worker,
-                                                          ufx_ucp_notify_cb_t cb, void *arg) noexcept
+                                                          ufx_ucp_notify_cb_t cb,
+                                                          void *arg) noexcept
 {
     if (worker == nullptr) {
         return ucp::refuse_null(__func__, "worker");

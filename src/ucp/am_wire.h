@@ -32,11 +32,11 @@ inline constexpr std::size_t max_am_fragment = 128 * 1024;
 inline constexpr std::uint64_t max_am_stream = max_am_fragments * max_am_fragment;
 
 enum class am_type : std::uint8_t {
-    ACK = 0,   // no number, only `ack`
-    SKIP = 1,  // takes the place of a fragment whose message has ended
-    USER = 2,  // stream: user header, payload
-    RTS = 3,   // rendezvous: stream is the user header and an rts_body
-    ATS = 4,   // the rendezvous data was fetched (or dropped): ats_body
+    ACK = 0,  // no number, only `ack`
+    SKIP = 1, // takes the place of a fragment whose message has ended
+    USER = 2, // stream: user header, payload
+    RTS = 3,  // rendezvous: stream is the user header and an rts_body
+    ATS = 4,  // the rendezvous data was fetched (or dropped): ats_body
     ATOMIC_REQ = 5,
     ATOMIC_REP = 6,
     NOTIFY = 7, // notify_body, data

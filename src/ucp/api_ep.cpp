@@ -112,7 +112,8 @@ ufx_status_t ufx_ucp_ep_query(ufx_ucp_ep_h handle, ufx_ucp_ep_attr_t *attr) noex
 }
 
 ufx_status_t ufx_ucp_ep_close(ufx_ucp_ep_h handle, ufx_ucp_close_mode_t mode,
-                              const ufx_ucp_op_params_t *params, ufx_ucp_request_h *request) noexcept
+                              const ufx_ucp_op_params_t *params,
+                              ufx_ucp_request_h *request) noexcept
 {
     if (handle == nullptr) {
         return ucp::refuse_null(__func__, "ep");

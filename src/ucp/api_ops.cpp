@@ -105,8 +105,8 @@ request_pool::draft make_notify(ep &e, request &parent, const ufx_ucp_notify_t &
 
 bool is_valid(const ufx_ucp_transfer_t &t)
 {
-    return t.length == 0 ||
-           (t.local != nullptr && t.rkey != nullptr && rkey::of(t.rkey).holds(t.remote_addr, t.length));
+    return t.length == 0 || (t.local != nullptr && t.rkey != nullptr &&
+                             rkey::of(t.rkey).holds(t.remote_addr, t.length));
 }
 
 // Says what is wrong with a list that was found wrong; `bad` is the first wrong transfer.
@@ -195,8 +195,9 @@ ufx_status_t send_am(ep &e, std::uint16_t id, const void *header, std::size_t he
     const std::uint64_t flags =
         params != nullptr && (params->field_mask & UFX_UCP_OP_PARAM_FLAGS) != 0 ? params->flags : 0;
     const bool eager = (flags & UFX_UCP_OP_AM_EAGER) != 0;
-    const bool rendezvous = length != 0 && !eager &&
-                            ((flags & UFX_UCP_OP_AM_RNDV) != 0 || length > e.home().cfg().rndv_thresh);
+    const bool rendezvous =
+        length != 0 && !eager &&
+        ((flags & UFX_UCP_OP_AM_RNDV) != 0 || length > e.home().cfg().rndv_thresh);
     request_pool::draft r = e.home().requests.start(e.home(), &e, params, op::AM);
     r->am_id = id;
     r->user_header = static_cast<std::uint16_t>(header_length);
@@ -236,8 +237,7 @@ ufx_status_t flush_ep(ep &e, const ufx_ucp_op_params_t *params, ufx_ucp_request_
 void tell_worker_flush(request &part)
 {
     request *whole = part.home.requests.find(part.parent);
-    if (whole != nullptr && !whole->completed &&
-        whole->state.fragment_final(part.state.status())) {
+    if (whole != nullptr && !whole->completed && whole->state.fragment_final(part.state.status())) {
         whole->complete();
     }
 }
@@ -272,7 +272,8 @@ namespace ucs = ufx::ucs;
 
 extern "C" ufx_status_t ufx_ucp_put(ufx_ucp_ep_h ep, const void *buffer, size_t length,
                                     uint64_t remote_addr, ufx_ucp_rkey_h rkey,
-                                    const ufx_ucp_op_params_t *params, ufx_ucp_request_h *request) noexcept
+                                    const ufx_ucp_op_params_t *params,
+                                    ufx_ucp_request_h *request) noexcept
 {
     return ucp::on_ep(__func__, ep, request, true, [&](ucp::ep &e) {
         return ucp::move_one(e, ucp::op::PUT, const_cast<void *>(buffer), length, remote_addr, rkey,
@@ -282,7 +283,8 @@ extern "C" ufx_status_t ufx_ucp_put(ufx_ucp_ep_h ep, const void *buffer, size_t 
 
 extern "C" ufx_status_t ufx_ucp_get(ufx_ucp_ep_h ep, void *buffer, size_t length,
                                     uint64_t remote_addr, ufx_ucp_rkey_h rkey,
-                                    const ufx_ucp_op_params_t *params, ufx_ucp_request_h *request) noexcept
+                                    const ufx_ucp_op_params_t *params,
+                                    ufx_ucp_request_h *request) noexcept
 {
     return ucp::on_ep(__func__, ep, request, true, [&](ucp::ep &e) {
         return ucp::move_one(e, ucp::op::GET, buffer, length, remote_addr, rkey, params, request);

@@ -281,7 +281,10 @@ ufx_status_t ufx_ucp_worker_dump(ufx_ucp_worker_h handle, ufx_ucp_dump_format_t 
                      [&](ucp::worker &w) { return give_text(ucp::dump_worker(w, format), text); });
 }
 
-void ufx_ucp_dump_release(char *text) noexcept { std::free(text); }
+void ufx_ucp_dump_release(char *text) noexcept
+{
+    std::free(text);
+}
 
 ufx_status_t ufx_ucp_system_dump(ufx_ucp_dump_format_t format, char **text) noexcept
 {

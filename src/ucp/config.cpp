@@ -23,14 +23,14 @@ constexpr ucs::config_option<config> rows[] = {
         "NET_DEVICES", "all",
         "Devices that are rails, in order; `all`: every network device but loopback."),
     ucs::option<&config::tls>("TLS", "all", "Transports that rails may use; `all`: any."),
-    ucs::option<&config::error_mode>(
-        "ERROR_MODE", "failover", "What an ep does when a lane fails, unless it says so itself.")
+    ucs::option<&config::error_mode>("ERROR_MODE", "failover",
+                                     "What an ep does when a lane fails, unless it says so itself.")
         .names(error_modes),
     ucs::option<&config::rail_grace>(
         "RAIL_GRACE", "300ms", "How long a rail may stay SUSPECT before its lanes are sealed.")
         .range(1ms, 60s),
-    ucs::option<&config::rail_holdoff>(
-        "RAIL_HOLDOFF", "500ms", "Pause before a rail that went down is probed; doubles.")
+    ucs::option<&config::rail_holdoff>("RAIL_HOLDOFF", "500ms",
+                                       "Pause before a rail that went down is probed; doubles.")
         .range(10ms, 3600s),
     ucs::option<&config::rail_holdoff_max>("RAIL_HOLDOFF_MAX", "60s",
                                            "Longest pause between two probes of a rail.")
@@ -38,33 +38,33 @@ constexpr ucs::config_option<config> rows[] = {
     ucs::option<&config::rail_penalty_half_life>(
         "RAIL_PENALTY_HALF_LIFE", "30s", "Time in which the penalty of a flapping rail halves.")
         .range(100ms, 3600s),
-    ucs::option<&config::peer_timeout>(
-        "PEER_TIMEOUT", "30s", "A peer that was silent for so long is dead.")
+    ucs::option<&config::peer_timeout>("PEER_TIMEOUT", "30s",
+                                       "A peer that was silent for so long is dead.")
         .range(100ms, 24h),
-    ucs::option<&config::stall_min>(
-        "STALL_MIN", "50ms", "Least time without a sign of life that makes a lane stalled.")
+    ucs::option<&config::stall_min>("STALL_MIN", "50ms",
+                                    "Least time without a sign of life that makes a lane stalled.")
         .range(1ms, 60s),
     ucs::option<&config::port_poll>("PORT_POLL", "500ms",
                                     "How often ports are queried beside their events.")
         .range(1ms, 1s),
-    ucs::option<&config::am_hold_bytes>(
-        "AM_HOLD_BYTES", "16mb", "Most bytes of early messages that an ep holds.")
+    ucs::option<&config::am_hold_bytes>("AM_HOLD_BYTES", "16mb",
+                                        "Most bytes of early messages that an ep holds.")
         .range(65536, std::int64_t{1} << 40),
-    ucs::option<&config::pending_max>(
-        "PENDING_MAX", "8192", "Most operations of an ep that wait to be posted.")
+    ucs::option<&config::pending_max>("PENDING_MAX", "8192",
+                                      "Most operations of an ep that wait to be posted.")
         .range(1, 1 << 24),
-    ucs::option<&config::rndv_thresh>(
-        "RNDV_THRESH", "256kb", "Messages from this size on are fetched by the receiver."),
-    ucs::option<&config::zcopy_thresh>(
-        "ZCOPY_THRESH", "16kb", "Payloads from this size on are sent without a copy."),
-    ucs::option<&config::fragment_time>(
-        "FRAGMENT_TIME", "10ms", "Longest fragment of a transfer, as time at line rate.")
+    ucs::option<&config::rndv_thresh>("RNDV_THRESH", "256kb",
+                                      "Messages from this size on are fetched by the receiver."),
+    ucs::option<&config::zcopy_thresh>("ZCOPY_THRESH", "16kb",
+                                       "Payloads from this size on are sent without a copy."),
+    ucs::option<&config::fragment_time>("FRAGMENT_TIME", "10ms",
+                                        "Longest fragment of a transfer, as time at line rate.")
         .range(100us, 1s),
     ucs::option<&config::progress_thread>(
         "PROGRESS_THREAD", "n",
         "A thread of the worker answers peers while the program does not call progress."),
-    ucs::option<&config::debug_socket>(
-        "DEBUG_SOCKET", "n", "Let ufx_info look into this process: y, n, or a folder."),
+    ucs::option<&config::debug_socket>("DEBUG_SOCKET", "n",
+                                       "Let ufx_info look into this process: y, n, or a folder."),
 };
 
 constexpr ucs::config_table<config> table{"ucp", "", rows};
@@ -154,7 +154,10 @@ config load_config(std::span<const ufx_ucp_config_entry_t> entries)
     return loaded;
 }
 
-void declare_config() { table.register_rows(); }
+void declare_config()
+{
+    table.register_rows();
+}
 
 core::config core_config(const config &from, std::uint64_t seed)
 {

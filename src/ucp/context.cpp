@@ -28,7 +28,10 @@ std::vector<std::string> split(const char *text)
     return parts;
 }
 
-std::string interface_of(const std::string &device) { return device.substr(0, device.find(':')); }
+std::string interface_of(const std::string &device)
+{
+    return device.substr(0, device.find(':'));
+}
 
 // `wanted` names the resource itself, or another address of its interface.
 bool names(const std::string &wanted, const std::string &resource)
@@ -109,19 +112,16 @@ bool context::may_be_rail(const ufx_uct_resource_t &resource) const
             std::find(tls.begin(), tls.end(), resource.tl_name) != tls.end());
 }
 
-bool context::wants(const ufx_uct_resource_t &resource, std::vector<std::string> &missing,
-                    bool all)
+bool context::wants(const ufx_uct_resource_t &resource, std::vector<std::string> &missing, bool all)
 {
     if (!may_be_rail(resource)) {
         return false;
     }
     if (all) {
-        return resource.dev_type == UFX_UCT_DEVICE_NET &&
-               interface_of(resource.dev_name) != "lo";
+        return resource.dev_type == UFX_UCT_DEVICE_NET && interface_of(resource.dev_name) != "lo";
     }
-    return std::any_of(missing.begin(), missing.end(), [&](const std::string &wanted) {
-        return names(wanted, resource.dev_name);
-    });
+    return std::any_of(missing.begin(), missing.end(),
+                       [&](const std::string &wanted) { return names(wanted, resource.dev_name); });
 }
 
 // A device that its transport does not list, such as lo:127.0.0.2, may be there all the same; the
@@ -275,9 +275,8 @@ void context::keep_entries(std::span<const ufx_ucp_config_entry_t> entries)
     }
 }
 
-ucs::result<ucs::owner<context>>
-context::create(const ufx_ucp_context_params_t *params,
-                std::span<const ufx_uct_component_t *const> extra)
+ucs::result<ucs::owner<context>> context::create(const ufx_ucp_context_params_t *params,
+                                                 std::span<const ufx_uct_component_t *const> extra)
 {
     static const ufx_ucp_context_params_t defaults{};
     const ufx_ucp_context_params_t &given = params != nullptr ? *params : defaults;

@@ -23,8 +23,8 @@ constexpr std::size_t max_unsent = 1 << 20;
 
 control_conn::control_conn(control_path &path, ucs::fd socket, phase start, int rail,
                            const sockaddr_storage &remote, core::time_ns now)
-    : path_(path), socket_(std::move(socket)), phase_(start),
-      opener_(start == phase::CONNECTING), rail_(rail), remote_(remote), since_(now), heard_(now)
+    : path_(path), socket_(std::move(socket)), phase_(start), opener_(start == phase::CONNECTING),
+      rail_(rail), remote_(remote), since_(now), heard_(now)
 {
     const int one = 1;
     (void)setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -136,8 +136,8 @@ void control_conn::parse()
 void control_conn::write_some()
 {
     while (out_done_ < out_.size()) {
-        const ssize_t sent = ::send(socket_.get(), out_.data() + out_done_,
-                                    out_.size() - out_done_, MSG_DONTWAIT | MSG_NOSIGNAL);
+        const ssize_t sent = ::send(socket_.get(), out_.data() + out_done_, out_.size() - out_done_,
+                                    MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent >= 0) {
             out_done_ += static_cast<std::size_t>(sent);
             continue;
@@ -167,8 +167,7 @@ void control_conn::watch()
     const bool want_out = !out_.empty();
     if (want_out != watching_out_ && in_loop_) {
         watching_out_ = want_out;
-        (void)path_.home().loop().modify(socket_.get(),
-                                         want_out ? EPOLLIN | EPOLLOUT : EPOLLIN);
+        (void)path_.home().loop().modify(socket_.get(), want_out ? EPOLLIN | EPOLLOUT : EPOLLIN);
     }
 }
 

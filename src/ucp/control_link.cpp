@@ -56,8 +56,8 @@ control_conn *control_link::primary() const
 
 std::size_t control_link::open_count() const
 {
-    return static_cast<std::size_t>(std::count_if(
-        conns_.begin(), conns_.end(), [](const control_conn *conn) {
+    return static_cast<std::size_t>(
+        std::count_if(conns_.begin(), conns_.end(), [](const control_conn *conn) {
             return !conn->ended() && conn->where() == control_conn::phase::OPEN;
         }));
 }
@@ -144,8 +144,7 @@ void control_link::note_refused(std::size_t index)
         return;
     }
     targets_[index].refused = true;
-    if (std::all_of(targets_.begin(), targets_.end(),
-                    [](const target &t) { return t.refused; })) {
+    if (std::all_of(targets_.begin(), targets_.end(), [](const target &t) { return t.refused; })) {
         die("its process has gone: every control address refuses connections");
     }
 }
@@ -231,8 +230,7 @@ void control_link::close_doubles(core::time_ns now)
     control_conn *keep = nullptr;
     for (control_conn *conn : conns_) {
         if (conn->where() == control_conn::phase::OPEN && conn->opened_here() &&
-            now - conn->heard() < fresh_ns &&
-            (keep == nullptr || conn->heard() > keep->heard())) {
+            now - conn->heard() < fresh_ns && (keep == nullptr || conn->heard() > keep->heard())) {
             keep = conn;
         }
     }
@@ -256,9 +254,8 @@ void control_link::drop_slow(core::time_ns now)
     // Room for a fresh attempt: the one that was heard longest ago has to go.
     if (conns_.size() >= max_connections) {
         control_conn *oldest = *std::min_element(
-            conns_.begin(), conns_.end(), [](const control_conn *a, const control_conn *b) {
-                return a->heard() < b->heard();
-            });
+            conns_.begin(), conns_.end(),
+            [](const control_conn *a, const control_conn *b) { return a->heard() < b->heard(); });
         if (now - oldest->heard() > fresh_ns) {
             oldest->reset();
         }
@@ -267,8 +264,7 @@ void control_link::drop_slow(core::time_ns now)
 
 void control_link::watch_silence(core::time_ns now)
 {
-    const auto limit =
-        static_cast<core::time_ns>(path_.home().cfg().peer_timeout.count());
+    const auto limit = static_cast<core::time_ns>(path_.home().cfg().peer_timeout.count());
     const core::time_ns silent = path_.home().attended_time() - heard_at_;
     if (silent > limit) {
         if (peer_ == nullptr) {
@@ -288,17 +284,15 @@ void control_link::watch_silence(core::time_ns now)
 // The matched ports do not connect: try the others too.
 void control_link::try_everything(core::time_ns now)
 {
-    const auto patience =
-        static_cast<core::time_ns>(path_.home().cfg().rail_holdoff.count());
+    const auto patience = static_cast<core::time_ns>(path_.home().cfg().rail_holdoff.count());
     if (crossed_ || peer_ == nullptr || is_open() || now - closed_at_ < patience) {
         return;
     }
     crossed_ = true;
     for (const target &extra : peer_->all_control_targets()) {
-        const bool there =
-            std::any_of(targets_.begin(), targets_.end(), [&](const target &t) {
-                return t.rail == extra.rail && same_address(t.address, extra.address);
-            });
+        const bool there = std::any_of(targets_.begin(), targets_.end(), [&](const target &t) {
+            return t.rail == extra.rail && same_address(t.address, extra.address);
+        });
         if (!there) {
             targets_.push_back(extra);
         }

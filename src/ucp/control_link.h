@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The link to one peer: which connections there are, which address is tried next, is it alive.
 //
-// One connection is enough. Another is opened, over the other addresses in turn, when there is none,
-// and (at least once a second) when a message had to be resent and nothing came back since: a dead
-// link gives no EOF. While two are open the side with the smaller uuid closes what the larger one
-// opened, if its own is heard.
-// Death: the last connection ended and every address refuses since; or another uuid answers; or
-// nothing was heard for UFX_PEER_TIMEOUT, of time in which progress was called.
+// One connection is enough. Another is opened, over the other addresses in turn, when there is
+// none, and (at least once a second) when a message had to be resent and nothing came back since: a
+// dead link gives no EOF. While two are open the side with the smaller uuid closes what the larger
+// one opened, if its own is heard. Death: the last connection ended and every address refuses
+// since; or another uuid answers; or nothing was heard for UFX_PEER_TIMEOUT, of time in which
+// progress was called.
 #pragma once
 
 #include "ucp/address.h"

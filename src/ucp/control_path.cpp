@@ -163,11 +163,10 @@ void control_path::accept_from(gate &g)
     const auto strangers = std::count_if(conns_.begin(), conns_.end(), [](const auto &conn) {
         return conn->link == nullptr && !conn->ended();
     });
-    auto conn = std::make_unique<control_conn>(*this, std::move(socket),
-                                               control_conn::phase::GREETING, g.rail, remote,
-                                               worker_.now());
-    const bool cut = g.rail >= 0 &&
-                     worker_.rails()[static_cast<std::size_t>(g.rail)]->link_injected_down();
+    auto conn = std::make_unique<control_conn>(
+        *this, std::move(socket), control_conn::phase::GREETING, g.rail, remote, worker_.now());
+    const bool cut =
+        g.rail >= 0 && worker_.rails()[static_cast<std::size_t>(g.rail)]->link_injected_down();
     if (cut || static_cast<std::size_t>(strangers) >= max_strangers) {
         conn->reset();
         return;
@@ -184,7 +183,8 @@ control_conn *control_path::open_to(const sockaddr_storage &remote, int rail, co
     const sockaddr_storage local =
         rail >= 0 ? without_port(address_of(static_cast<unsigned>(rail))) : sockaddr_storage{};
     if (socket && local.ss_family == remote.ss_family) {
-        if (::bind(socket.get(), reinterpret_cast<const sockaddr *>(&local), length_of(local)) != 0) {
+        if (::bind(socket.get(), reinterpret_cast<const sockaddr *>(&local), length_of(local)) !=
+            0) {
             error = errno;
             return nullptr;
         }
@@ -195,9 +195,8 @@ control_conn *control_path::open_to(const sockaddr_storage &remote, int rail, co
         error = errno;
         return nullptr;
     }
-    auto conn = std::make_unique<control_conn>(*this, std::move(socket),
-                                               control_conn::phase::CONNECTING, rail, remote,
-                                               worker_.now());
+    auto conn = std::make_unique<control_conn>(
+        *this, std::move(socket), control_conn::phase::CONNECTING, rail, remote, worker_.now());
     conn->link = link;
     conn->target = target;
     greet(*conn, link->uuid(), false);
@@ -441,8 +440,8 @@ void control_path::send(peer &p, const core::control_msg &msg, unsigned attempt)
     }
     const std::vector<std::uint8_t> frame = frame_control({worker_.uuid(), p.uuid()}, msg);
     for (int i = 0; i < copies; ++i) {
-        const bool everywhere = (attempt > 0 || link->wants_lanes(worker_.now())) &&
-                                !mutated(mutant::CONTROL_ONE_WAY);
+        const bool everywhere =
+            (attempt > 0 || link->wants_lanes(worker_.now())) && !mutated(mutant::CONTROL_ONE_WAY);
         if (everywhere && !std::holds_alternative<core::hello_msg>(msg)) {
             p.send_over_lanes(std::span(frame).subspan(control_frame_size));
         }
@@ -477,8 +476,8 @@ void control_path::tick(core::time_ns now)
 
 bool control_path::busy() const
 {
-    return !swept_ || std::any_of(links_.begin(), links_.end(),
-                                  [](const auto &link) { return link->busy(); });
+    return !swept_ ||
+           std::any_of(links_.begin(), links_.end(), [](const auto &link) { return link->busy(); });
 }
 
 std::size_t control_path::open_connections(std::uint64_t uuid) const

@@ -9,7 +9,8 @@ namespace ufx::ucp {
 
 class worker;
 
-// `dump text`, `dump json`, `rail NAME drain`, `rail NAME resume`; what goes wrong begins with "error: ".
+// `dump text`, `dump json`, `rail NAME drain`, `rail NAME resume`; what goes wrong begins with
+// "error: ".
 [[nodiscard]] std::string answer_debug(worker &w, std::string_view request);
 
 } // namespace ufx::ucp

@@ -33,8 +33,8 @@ public:
     [[nodiscard]] static ucs::result<ucs::owner<debug_socket>> create(const std::string &path,
                                                                       handler answer);
 
-    // Where a worker is looked for: `folder`, or ufx-UID in XDG_RUNTIME_DIR or /tmp; PID.sock, of the
-    // second worker of a process PID-1.sock, and so on.
+    // Where a worker is looked for: `folder`, or ufx-UID in XDG_RUNTIME_DIR or /tmp; PID.sock, of
+    // the second worker of a process PID-1.sock, and so on.
     [[nodiscard]] static std::string path_of(const std::string &folder, int pid,
                                              unsigned index = 0);
 

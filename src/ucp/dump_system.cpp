@@ -14,15 +14,16 @@ namespace ufx::ucp {
 
 namespace {
 
-constexpr const char *cap_names[] = {
-    "am_short",        "am_bcopy",        "am_zcopy",       "put_short",
-    "put_bcopy",       "put_zcopy",       "get_short",      "get_bcopy",
-    "get_zcopy",       "atomic32_post",   "atomic64_post",  "atomic32_fetch",
-    "atomic64_fetch",  "atomic32_cswap",  "atomic64_cswap", "pending",
-    "flush",           "fence",           "check",          "connect_to_ep",
-    "connect_to_iface", "event_fd",       "invalidate",     "tokens",
-    "purge",           "set_link",        "completion_is_delivery",
-    "am_dup",          "atomic_device",   "ordered"};
+constexpr const char *cap_names[] = {"am_short",       "am_bcopy",       "am_zcopy",
+                                     "put_short",      "put_bcopy",      "put_zcopy",
+                                     "get_short",      "get_bcopy",      "get_zcopy",
+                                     "atomic32_post",  "atomic64_post",  "atomic32_fetch",
+                                     "atomic64_fetch", "atomic32_cswap", "atomic64_cswap",
+                                     "pending",        "flush",          "fence",
+                                     "check",          "connect_to_ep",  "connect_to_iface",
+                                     "event_fd",       "invalidate",     "tokens",
+                                     "purge",          "set_link",       "completion_is_delivery",
+                                     "am_dup",         "atomic_device",  "ordered"};
 static_assert(1ull << (std::size(cap_names) - 1) == UFX_UCT_CAP_ORDERED);
 
 std::string caps_text(std::uint64_t caps)

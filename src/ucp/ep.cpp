@@ -54,9 +54,9 @@ ep::~ep()
 
 ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
 {
-    const std::uint64_t way = params.field_mask &
-                              (UFX_UCP_EP_PARAM_ADDRESS | UFX_UCP_EP_PARAM_SOCKADDR |
-                               UFX_UCP_EP_PARAM_CONN_REQUEST);
+    const std::uint64_t way =
+        params.field_mask &
+        (UFX_UCP_EP_PARAM_ADDRESS | UFX_UCP_EP_PARAM_SOCKADDR | UFX_UCP_EP_PARAM_CONN_REQUEST);
     ufx_ucp_error_mode_t mode = (params.field_mask & UFX_UCP_EP_PARAM_ERROR_MODE) != 0
                                     ? params.error_mode
                                     : w.cfg().error_mode;
@@ -64,9 +64,9 @@ ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
     conn_request *request = (way & UFX_UCP_EP_PARAM_CONN_REQUEST) != 0
                                 ? static_cast<conn_request *>(params.conn_request)
                                 : nullptr;
-    if (request != nullptr && (way != UFX_UCP_EP_PARAM_CONN_REQUEST ||
-                               mode < UFX_UCP_ERROR_MODE_NONE ||
-                               mode > UFX_UCP_ERROR_MODE_FAILOVER)) {
+    if (request != nullptr &&
+        (way != UFX_UCP_EP_PARAM_CONN_REQUEST || mode < UFX_UCP_ERROR_MODE_NONE ||
+         mode > UFX_UCP_ERROR_MODE_FAILOVER)) {
         drop_request(*request); // consumed, whatever is wrong
     }
     if (mode < UFX_UCP_ERROR_MODE_NONE || mode > UFX_UCP_ERROR_MODE_FAILOVER) {
@@ -120,7 +120,7 @@ ufx_status_t ep::accepts() const
     }
     const core::ep *machine = failover();
     return machine != nullptr && machine->state() != core::ep::life::ALIVE ? UFX_ERR_SHUTDOWN
-                                                                          : UFX_OK;
+                                                                           : UFX_OK;
 }
 
 void ep::join(peer &p, core::ep_id peer_ep, std::uint64_t connection)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An ep: what the user holds; one peer, its lanes, its data path (tx, rx), its end.
 //
-// CONNECTING -> CONNECTED (a lane is LIVE) -> CLOSING -> gone; or -> FAILED (all operations ended, lanes
-// quiet, error delivered) -> CLOSING -> gone.
+// CONNECTING -> CONNECTED (a lane is LIVE) -> CLOSING -> gone; or -> FAILED (all operations ended,
+// lanes quiet, error delivered) -> CLOSING -> gone.
 #pragma once
 
 #include "ucp/core/ep.h"
@@ -21,8 +21,8 @@ class peer;
 class request;
 class worker;
 
-// Connection numbers with this bit come by a listener: bits 32..47 are its port. The others pair two
-// eps that were made to each other at once.
+// Connection numbers with this bit come by a listener: bits 32..47 are its port. The others pair
+// two eps that were made to each other at once.
 inline constexpr std::uint64_t listener_connection = std::uint64_t{1} << 63;
 
 class ep : public ufx_ucp_ep {

@@ -62,8 +62,7 @@ void ep_rx::on_frame(const am_header &header, std::span<const std::byte> payload
         return;
     }
     const auto bytes = static_cast<std::uint32_t>(payload.size());
-    const bool fresh =
-        machine.rx().window().look(header.number) == core::window::arrival::FRESH;
+    const bool fresh = machine.rx().window().look(header.number) == core::window::arrival::FRESH;
     if (message == nullptr && fresh) {
         message = insert(header);
         if (message == nullptr) {

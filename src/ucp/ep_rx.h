@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The receiving half of an ep: frames into messages, messages to handlers in the order they were sent.
+// The receiving half of an ep: frames into messages, messages to handlers in the order they were
+// sent.
 //
-// Arrival (the core's window) and delivery are apart: a frame is kept as soon as the window takes it,
-// also while its lane is being sealed; handlers run only from progress(), in order of numbers.
+// Arrival (the core's window) and delivery are apart: a frame is kept as soon as the window takes
+// it, also while its lane is being sealed; handlers run only from progress(), in order of numbers.
 #pragma once
 
 #include "ucp/am_wire.h"

@@ -226,8 +226,8 @@ void ep_tx::cancel(request &r)
     request_pool &pool = ep_.home().requests;
     if (ep_.failover() != nullptr) {
         ep_.failover()->end_op(id, UFX_ERR_CANCELED, core::cause::NONE, ep_.remote().actions());
-        if (request *same = pool.find(id); same != nullptr && was_sent && same->type == am_type::RTS &&
-                                           same->answers != 0) {
+        if (request *same = pool.find(id);
+            same != nullptr && was_sent && same->type == am_type::RTS && same->answers != 0) {
             send_revoke(ep_, *same);
         }
     }

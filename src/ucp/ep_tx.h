@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The sending half of an ep: which fragment goes next over which lane.
 //
-// An accepted request waits behind a fence, then in one of two queues: AM (until the window gives it
-// numbers) and RMA (until all its fragments are cut and posted). Each turn posts, as far as open
-// lanes have room: the core's frozen list, AM fragments by number (replays and SKIPs included), then
-// new fragments of puts and gets. No decision about failover is made here.
+// An accepted request waits behind a fence, then in one of two queues: AM (until the window gives
+// it numbers) and RMA (until all its fragments are cut and posted). Each turn posts, as far as open
+// lanes have room: the core's frozen list, AM fragments by number (replays and SKIPs included),
+// then new fragments of puts and gets. No decision about failover is made here.
 #pragma once
 
 #include "ucp/core/action.h"
@@ -32,7 +32,8 @@ public:
     bool has_room() const;
     // Takes a request whose parts are counted; posts what can be posted.
     void submit(request &r);
-    // Ends `r` when everything submitted before is complete. True: that is so now, `r` is not taken.
+    // Ends `r` when everything submitted before is complete. True: that is so now, `r` is not
+    // taken.
     bool flush(request &r);
     void fence();
     // Drops what is not posted; the rest finishes first.
@@ -153,7 +154,7 @@ private:
     ucs::list<request, open_tag> open_;
     ucs::list<fragment> fragments_;
     std::vector<std::unique_ptr<port>> ports_;
-    std::vector<am_place> places_; // by number modulo the window
+    std::vector<am_place> places_;  // by number modulo the window
     std::vector<std::byte> header_; // of the zcopy frame that is being posted
     am_limits limits_;
     std::size_t queued_ = 0;

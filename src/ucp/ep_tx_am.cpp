@@ -92,8 +92,7 @@ const ep_tx::am_limits &ep_tx::limits()
             (attr.caps & UFX_UCT_CAP_AM_ZCOPY) != 0 && attr.am.max_hdr >= am_header_size;
         limits_.bcopy = std::min(limits_.bcopy, attr.am.max_bcopy - am_header_size);
         limits_.zcopy = has_zcopy ? std::min(limits_.zcopy, attr.am.max_zcopy) : 0;
-        limits_.header =
-            has_zcopy ? std::min(limits_.header, attr.am.max_hdr - am_header_size) : 0;
+        limits_.header = has_zcopy ? std::min(limits_.header, attr.am.max_hdr - am_header_size) : 0;
     };
     const worker &home = ep_.home();
     for (const auto &r : home.rails()) {

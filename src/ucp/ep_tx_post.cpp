@@ -267,8 +267,8 @@ ufx_status_t ep_tx::post_slice(request &r, bool &more)
         return UFX_OK;
     }
     const bool is_put = r.kind == op::PUT;
-    fragment *f = ep_.home().requests.take_fragment(
-        ep_, r, is_put ? core::op_kind::PUT : core::op_kind::GET);
+    fragment *f =
+        ep_.home().requests.take_fragment(ep_, r, is_put ? core::op_kind::PUT : core::op_kind::GET);
     f->part = slice;
     ep_.failover()->expect_put(r.group);
     const ufx_status_t status = post_part(*over, *f);
@@ -337,9 +337,8 @@ bool ep_tx::serves_no_rail(const rkey &key) const
 {
     const peer &target = ep_.remote();
     const auto &rails = target.machine().rail_ids();
-    return std::none_of(rails.begin(), rails.end(), [&](core::rail_id id) {
-        return key.serves(target.remote_index(id));
-    });
+    return std::none_of(rails.begin(), rails.end(),
+                        [&](core::rail_id id) { return key.serves(target.remote_index(id)); });
 }
 
 } // namespace ufx::ucp

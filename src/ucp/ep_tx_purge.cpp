@@ -72,8 +72,7 @@ core::purged_op ep_tx::on_purge(lane &over, const ufx_uct_op_desc_t *op, core::v
         out.status = r.state.status();
     }
     // Operations are applied in order: the first that did not land is the one that was refused.
-    const bool landed =
-        verdict == core::verdict::LANDED || verdict == core::verdict::RESULT_LOST;
+    const bool landed = verdict == core::verdict::LANDED || verdict == core::verdict::RESULT_LOST;
     port &p = port_of(over);
     if (is_protection(over.error_cause()) && !landed && !p.guilty_found) {
         p.guilty_found = true;

@@ -82,9 +82,15 @@ lane::~lane()
     }
 }
 
-const ufx_uct_iface_attr_t &lane::attr() const { return port_.attr(); }
+const ufx_uct_iface_attr_t &lane::attr() const
+{
+    return port_.attr();
+}
 
-unsigned lane::remote_index() const { return peer_.remote_index(ref_.rail); }
+unsigned lane::remote_index() const
+{
+    return peer_.remote_index(ref_.rail);
+}
 
 ufx_status_t lane::open()
 {
@@ -186,7 +192,10 @@ ufx_uct_ep_attr_t lane::look() const
     return attr;
 }
 
-bool lane::has_outstanding() const { return look().outstanding_ops != 0; }
+bool lane::has_outstanding() const
+{
+    return look().outstanding_ops != 0;
+}
 
 void lane::mark_port_up()
 {
@@ -255,15 +264,15 @@ core::landed_position lane::read_token() const
     std::uint8_t rx[UFX_UCT_TOKEN_MAX];
     std::size_t length = sizeof(rx);
     ufx_uct_token_grade_t grade = UFX_UCT_GRADE_BLIND;
-    const ufx_status_t status = ufx_uct_iface_query_token(
-        port_.iface(), peer_tx_.bytes.data(), peer_tx_.size, rx, &length, &grade);
+    const ufx_status_t status = ufx_uct_iface_query_token(port_.iface(), peer_tx_.bytes.data(),
+                                                          peer_tx_.size, rx, &length, &grade);
     if (status == UFX_ERR_NO_ELEM && closed_in_order_) {
         return landed; // the peer's ep was never seen here
     }
     landed.nothing = false;
     landed.grade = status == UFX_OK ? static_cast<core::grade>(grade)
                    : status == UFX_ERR_IO && grade == UFX_UCT_GRADE_OPEN ? core::grade::OPEN
-                                                                        : core::grade::BLIND;
+                                                                         : core::grade::BLIND;
     if (!closed_in_order_ && landed.grade == core::grade::EXACT) {
         landed.grade = core::grade::BLIND;
     }
@@ -314,8 +323,7 @@ void lane::purge(const core::landed_position &landed)
         const bool token = landed.grade == core::grade::EXACT && !landed.nothing;
         const ufx_status_t status = ufx_uct_ep_outstanding_purge(
             uct_, static_cast<ufx_uct_token_grade_t>(landed.grade),
-            token ? landed.rx.bytes.data() : nullptr, token ? landed.rx.size : 0, &on_purged,
-            &run);
+            token ? landed.rx.bytes.data() : nullptr, token ? landed.rx.size : 0, &on_purged, &run);
         if (status == UFX_ERR_BAD_MESSAGE) {
             ufx_warn("%s: the peer %016lx sent a token that does not parse: taken as BLIND",
                      port_.name().c_str(), peer_.uuid());

@@ -73,9 +73,9 @@ public:
     struct pulse {
         std::uint64_t completed = 0;
         std::uint64_t acked = 0;
-        core::time_ns since = 0; // active time of the last sign of life
-        core::time_ns seen = 0;  // clock time of it
-        double bytes_per_ns = 0; // measured
+        core::time_ns since = 0;     // active time of the last sign of life
+        core::time_ns seen = 0;      // clock time of it
+        double bytes_per_ns = 0;     // measured
         std::uint64_t port_mark = 0; // completed_ops when all of before the port came back is done
         bool had_work = false;
         bool stalled = false;

@@ -28,8 +28,7 @@ std::optional<control_part> parse_control_part(std::span<const std::uint8_t> fro
 }
 
 control_sender::control_sender(ufx_uct_ep_h over, std::size_t max_bcopy)
-    : over_(over),
-      part_bytes_(max_bcopy - std::min(max_bcopy, control_part::header_size))
+    : over_(over), part_bytes_(max_bcopy - std::min(max_bcopy, control_part::header_size))
 {
     pending_.func = &on_room;
     pending_.self = this;
@@ -45,8 +44,8 @@ void control_sender::send(const control_part &head, std::span<const std::uint8_t
         return; // it is resent
     }
     for (std::size_t i = 0; i < count; ++i) {
-        const auto bytes = frame.subspan(i * part_bytes_).first(
-            std::min(part_bytes_, frame.size() - i * part_bytes_));
+        const auto bytes = frame.subspan(i * part_bytes_)
+                               .first(std::min(part_bytes_, frame.size() - i * part_bytes_));
         std::vector<std::uint8_t> part(control_part::header_size + bytes.size());
         ucs::byte_writer w(part.data(), part.size());
         w.le64(head.from);
@@ -76,8 +75,7 @@ ufx_status_t control_sender::post()
         return from.size();
     };
     while (!parts_.empty()) {
-        const ssize_t sent =
-            ufx_uct_ep_am_bcopy(over_, uct_am_control, pack, &parts_.front(), 0);
+        const ssize_t sent = ufx_uct_ep_am_bcopy(over_, uct_am_control, pack, &parts_.front(), 0);
         if (sent == UFX_ERR_NO_RESOURCE) {
             return UFX_ERR_NO_RESOURCE;
         }

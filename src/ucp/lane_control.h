@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Control frames over lanes: cut to what a lane takes, queued until it has room, put together again.
+// Control frames over lanes: cut to what a lane takes, queued until it has room, put together
+// again.
 //
-// A frame goes as parts of uct AM uct_am_control: u64 uuid of the sender, u16 rail, u16 number of the
-// frame, u16 index of the part, u16 count of parts, then bytes. Parts of a frame use one lane, which
-// keeps their order; a frame of which a part is missing is dropped, for its message is resent.
+// A frame goes as parts of uct AM uct_am_control: u64 uuid of the sender, u16 rail, u16 number of
+// the frame, u16 index of the part, u16 count of parts, then bytes. Parts of a frame use one lane,
+// which keeps their order; a frame of which a part is missing is dropped, for its message is
+// resent.
 #pragma once
 
 #include "ucp/core/types.h"
@@ -32,8 +34,9 @@ struct control_part {
 [[nodiscard]] std::optional<control_part> parse_control_part(std::span<const std::uint8_t> from);
 
 // The sending half of one lane. What finds no room waits in the lane's own pending queue, in which
-// every request gets its turn before new posts: the next credit that comes free is the control path's
-// however much data waits. (Of a lane on which no credit ever comes free nothing can be expected.)
+// every request gets its turn before new posts: the next credit that comes free is the control
+// path's however much data waits. (Of a lane on which no credit ever comes free nothing can be
+// expected.)
 class control_sender {
 public:
     explicit control_sender(ufx_uct_ep_h over, std::size_t max_bcopy);

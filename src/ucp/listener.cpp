@@ -110,14 +110,15 @@ core::refusal listener::offer(peer &from, const core::control_msg &msg, core::ep
     fresh->msg = msg;
     conn_request *request = fresh.get();
     waiting_.push_back(std::move(fresh));
-    worker_.defer([this, request] {
-        const bool there =
-            std::any_of(waiting_.begin(), waiting_.end(),
-                        [&](const auto &r) { return r.get() == request; });
-        if (there) {
-            cb_(arg_, request);
-        }
-    }, this);
+    worker_.defer(
+        [this, request] {
+            const bool there = std::any_of(waiting_.begin(), waiting_.end(),
+                                           [&](const auto &r) { return r.get() == request; });
+            if (there) {
+                cb_(arg_, request);
+            }
+        },
+        this);
     return core::refusal::NONE;
 }
 

@@ -307,7 +307,8 @@ namespace ucp = ufx::ucp;
 namespace ucs = ufx::ucs;
 
 extern "C" ufx_status_t ufx_ucp_mem_map(ufx_ucp_context_h context,
-                                        const ufx_ucp_mem_params_t *params, ufx_ucp_mem_h *mem) noexcept
+                                        const ufx_ucp_mem_params_t *params,
+                                        ufx_ucp_mem_h *mem) noexcept
 {
     if (const auto bad =
             ucp::require(__func__, {{"context", context}, {"params", params}, {"mem", mem}});
@@ -332,7 +333,8 @@ extern "C" ufx_status_t ufx_ucp_mem_unmap(ufx_ucp_context_h context, ufx_ucp_mem
     return ucs::guard([&] { return ucp::context::of(context).memory.unmap(ucp::mem::of(mem)); });
 }
 
-extern "C" ufx_status_t ufx_ucp_mem_query(ufx_ucp_mem_h mem, void **address, size_t *length) noexcept
+extern "C" ufx_status_t ufx_ucp_mem_query(ufx_ucp_mem_h mem, void **address,
+                                          size_t *length) noexcept
 {
     if (mem == nullptr) {
         return ucp::refuse_null(__func__, "mem");

@@ -85,8 +85,8 @@ public:
     // Registers everything on one domain again, after its device has failed: old keys are stale.
     ufx_status_t reregister(std::size_t domain);
 
-    // Runs `f` on the bytes if they lie in memory `id` with all of `rights`, under the lock, so that
-    // an unmap waits. REMOTE_ACCESS if not.
+    // Runs `f` on the bytes if they lie in memory `id` with all of `rights`, under the lock, so
+    // that an unmap waits. REMOTE_ACCESS if not.
     ufx_status_t with(std::uint64_t id, std::uint64_t address, std::size_t length,
                       std::uint64_t rights, const std::function<void(std::byte *)> &f);
 

@@ -5,8 +5,8 @@
 #include "ucp/control_path.h"
 #include "ucp/core/resend.h"
 #include "ucp/ep.h"
-#include "ucp/rail.h"
 #include "ucp/proto.h"
+#include "ucp/rail.h"
 #include "ucp/worker.h"
 #include "ucs/log.h"
 #include "ucs/trace_point.h"
@@ -71,9 +71,15 @@ peer::~peer()
     }
 }
 
-core::time_ns peer::now() const { return worker_.now(); }
+core::time_ns peer::now() const
+{
+    return worker_.now();
+}
 
-failover_stats &peer::stats() { return worker_.stats; }
+failover_stats &peer::stats()
+{
+    return worker_.stats;
+}
 
 void peer::add_rails()
 {
@@ -140,8 +146,14 @@ void peer::learn_rail(const core::control_msg &msg)
     }
 }
 
-unsigned peer::local_index(core::rail_id id) const { return starter_ ? id >> 8 : id & 0xff; }
-unsigned peer::remote_index(core::rail_id id) const { return starter_ ? id & 0xff : id >> 8; }
+unsigned peer::local_index(core::rail_id id) const
+{
+    return starter_ ? id >> 8 : id & 0xff;
+}
+unsigned peer::remote_index(core::rail_id id) const
+{
+    return starter_ ? id & 0xff : id >> 8;
+}
 
 rail *peer::local_port(core::rail_id id) const
 {
@@ -188,7 +200,10 @@ void peer::send_until_answered(const question &which, core::control_msg msg)
     slot->send();
 }
 
-void peer::answered(const question &which) { resents_.erase(which); }
+void peer::answered(const question &which)
+{
+    resents_.erase(which);
+}
 
 void peer::on_control(const core::control_msg &msg)
 {
@@ -213,9 +228,8 @@ void peer::on_control(const core::control_msg &msg)
         on_addr_ack(*known);
     }
     learn_rail(msg);
-    event([&](core::peer &m, core::time_ns at, core::action_list &out) {
-        m.control(msg, at, out);
-    });
+    event(
+        [&](core::peer &m, core::time_ns at, core::action_list &out) { m.control(msg, at, out); });
 }
 
 // One open lane of each rail carries it.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A peer worker: feeds the failover core with events and carries out its actions.
 //
-// Events may come at any time (uct callbacks, control messages, timers, user calls); the core appends
-// actions to one list, which run() drains in order from the worker's progress, never inside a
-// callback of uct. Only gates (may ops be posted on a lane?) follow at once.
+// Events may come at any time (uct callbacks, control messages, timers, user calls); the core
+// appends actions to one list, which run() drains in order from the worker's progress, never inside
+// a callback of uct. Only gates (may ops be posted on a lane?) follow at once.
 #pragma once
 
 #include "ucp/address.h"
@@ -213,11 +213,11 @@ private:
     core::timer_set timers_;
     ucs::timer wake_;
     std::map<question, std::unique_ptr<resent>> resents_;
-    std::uint16_t frames_sent_ = 0;                     // over lanes
+    std::uint16_t frames_sent_ = 0; // over lanes
     std::map<core::rail_id, control_receiver> frames_in_;
-    std::map<unsigned, published> published_;           // by own port
-    std::uint64_t addr_serial_ = 0;                     // of the last ADDR
-    std::map<unsigned, std::uint64_t> learned_;         // newest serial, by the peer's port
+    std::map<unsigned, published> published_;   // by own port
+    std::uint64_t addr_serial_ = 0;             // of the last ADDR
+    std::map<unsigned, std::uint64_t> learned_; // newest serial, by the peer's port
 };
 
 } // namespace ufx::ucp

@@ -57,7 +57,10 @@ bool peer::run()
     return true;
 }
 
-void peer::act(const core::act::send &a) { send(a.msg, a.attempt); }
+void peer::act(const core::act::send &a)
+{
+    send(a.msg, a.attempt);
+}
 
 void peer::act(const core::act::arm_timer &a)
 {
@@ -227,7 +230,10 @@ void peer::act(const core::act::await_idle &a)
     awaiting_idle_.push_back(a.rail);
 }
 
-void peer::act(const core::act::refresh_address &a) { publish_address(local_index(a.rail)); }
+void peer::act(const core::act::refresh_address &a)
+{
+    publish_address(local_index(a.rail));
+}
 
 void peer::act(const core::act::run_probe &a)
 {
@@ -244,10 +250,8 @@ void peer::act(const core::act::rail_changed &a)
     const bool worse = a.to == core::rail_state::DRAINING;
     if (port != nullptr) {
         port->count.failures += worse ? 1 : 0;
-        port->count.recoveries += a.to == core::rail_state::UP &&
-                                          a.from == core::rail_state::PROBING
-                                      ? 1
-                                      : 0;
+        port->count.recoveries +=
+            a.to == core::rail_state::UP && a.from == core::rail_state::PROBING ? 1 : 0;
     }
     if (a.to == core::rail_state::SUSPECT) {
         ucs::trace_point("suspect");

@@ -18,8 +18,7 @@ prober::prober(lane &over) : lane_(over), stamp_(ucs::random_uuid())
 // Word 0 goes out, word 1 comes back.
 std::uint64_t *prober::scratch(unsigned word)
 {
-    return reinterpret_cast<std::uint64_t *>(
-               lane_.port().probe_scratch(lane_.remote().slot())) +
+    return reinterpret_cast<std::uint64_t *>(lane_.port().probe_scratch(lane_.remote().slot())) +
            word;
 }
 
@@ -41,11 +40,10 @@ void prober::post()
     ufx_uct_iov_t iov{scratch(write ? 0 : 1), sizeof(std::uint64_t), lane_.port().probe_memh()};
     comp_.count = 1;
     comp_.status = UFX_OK;
-    const ufx_status_t status =
-        write ? ufx_uct_ep_put_zcopy(lane_.uct(), &iov, 1, lane_.probe_addr,
-                                     lane_.probe_rkey.rkey, &comp_)
-              : ufx_uct_ep_get_zcopy(lane_.uct(), &iov, 1, lane_.probe_addr,
-                                     lane_.probe_rkey.rkey, &comp_);
+    const ufx_status_t status = write ? ufx_uct_ep_put_zcopy(lane_.uct(), &iov, 1, lane_.probe_addr,
+                                                             lane_.probe_rkey.rkey, &comp_)
+                                      : ufx_uct_ep_get_zcopy(lane_.uct(), &iov, 1, lane_.probe_addr,
+                                                             lane_.probe_rkey.rkey, &comp_);
     if (status == UFX_ERR_NO_RESOURCE) {
         return; // not connected yet
     }

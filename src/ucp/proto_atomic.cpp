@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Atomics, executed by the target's processor: a request and a reply in the two AM sequences.
 //
-// Each of the two is kept until the other side's window covers it, so a request is executed once and
-// a reply is never lost, whatever lanes do; there is no cache of results.
+// Each of the two is kept until the other side's window covers it, so a request is executed once
+// and a reply is never lost, whatever lanes do; there is no cache of results.
 #include "ucp/context.h"
 #include "ucp/ep.h"
 #include "ucp/mem_table.h"
@@ -61,8 +61,8 @@ atomic_rep_body execute(mem_table &memory, const atomic_req_body &req)
                                   static_cast<std::uint32_t>(req.operand),
                                   static_cast<std::uint32_t>(req.compare));
             } else {
-                reply.value = run(reinterpret_cast<std::uint64_t *>(at), op, req.operand,
-                                  req.compare);
+                reply.value =
+                    run(reinterpret_cast<std::uint64_t *>(at), op, req.operand, req.compare);
             }
         });
     return reply;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rendezvous: RTS names data at the sender, the receiver gets it over all rails and answers ATS.
 //
-// Sender: RTS (an AM) -> ATS: done. A cancel sends REVOKE until REVOKE_ACK: from then on the receiver
-// does not read the buffer. Receiver: RTS delivered -> kept -> FETCHING (gets) -> ATS. The sender's
-// buffer and its key stay valid until the sender's request is complete.
+// Sender: RTS (an AM) -> ATS: done. A cancel sends REVOKE until REVOKE_ACK: from then on the
+// receiver does not read the buffer. Receiver: RTS delivered -> kept -> FETCHING (gets) -> ATS. The
+// sender's buffer and its key stay valid until the sender's request is complete.
 #include "ucp/context.h"
 #include "ucp/ep.h"
 #include "ucp/mem_table.h"
@@ -126,8 +126,8 @@ void ep_rx::deliver_ats(recv_message &message)
         return;
     }
     const auto status = static_cast<ufx_status_t>(body.status);
-    ep_.tx.answered(*r, status == UFX_OK || status <= UFX_ERR_CANCELED ? status
-                                                                       : UFX_ERR_UNREACHABLE);
+    ep_.tx.answered(*r,
+                    status == UFX_OK || status <= UFX_ERR_CANCELED ? status : UFX_ERR_UNREACHABLE);
 }
 
 void ep_rx::deliver_rts(recv_message &message)

@@ -138,13 +138,15 @@ rail_address rail::read_address() const
     return a;
 }
 
-void rail::remove_lane(lane &l) { std::erase(lanes_, &l); }
+void rail::remove_lane(lane &l)
+{
+    std::erase(lanes_, &l);
+}
 
 bool rail::has_outstanding() const
 {
-    return std::any_of(lanes_.begin(), lanes_.end(), [](const lane *l) {
-        return l->beat.had_work || l->outstanding != 0;
-    });
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [](const lane *l) { return l->beat.had_work || l->outstanding != 0; });
 }
 
 ufx_status_t rail::set_link(bool up)
@@ -252,8 +254,8 @@ core::time_ns rail::stall_limit(const lane &l, const ufx_uct_ep_attr_t &now) con
 {
     const double rate = l.beat.bytes_per_ns > 0 ? l.beat.bytes_per_ns : attr_.bandwidth / 1e9;
     const double ahead = rate > 0 ? 4.0 * static_cast<double>(now.outstanding_bytes) / rate : 0;
-    return std::max({static_cast<core::time_ns>(worker_.cfg().stall_min.count()),
-                     4 * now.srtt_ns, static_cast<core::time_ns>(std::min(ahead, 60e9))});
+    return std::max({static_cast<core::time_ns>(worker_.cfg().stall_min.count()), 4 * now.srtt_ns,
+                     static_cast<core::time_ns>(std::min(ahead, 60e9))});
 }
 
 void rail::check_stall(lane &l, core::time_ns now, core::time_ns active)
@@ -262,8 +264,8 @@ void rail::check_stall(lane &l, core::time_ns now, core::time_ns active)
         return;
     }
     ufx_uct_ep_attr_t attr{};
-    attr.field_mask = UFX_UCT_EP_ATTR_STATE | UFX_UCT_EP_ATTR_OUTSTANDING |
-                      UFX_UCT_EP_ATTR_PROGRESS;
+    attr.field_mask =
+        UFX_UCT_EP_ATTR_STATE | UFX_UCT_EP_ATTR_OUTSTANDING | UFX_UCT_EP_ATTR_PROGRESS;
     if (ufx_uct_ep_query(l.uct(), &attr) != UFX_OK || attr.state != UFX_UCT_EP_LIVE) {
         return;
     }
@@ -272,10 +274,9 @@ void rail::check_stall(lane &l, core::time_ns now, core::time_ns active)
     if (moved) {
         const core::time_ns took = active - beat.since;
         if (beat.had_work && took > 0 && attr.acked_bytes > beat.acked) {
-            const double rate = static_cast<double>(attr.acked_bytes - beat.acked) /
-                                static_cast<double>(took);
-            beat.bytes_per_ns =
-                beat.bytes_per_ns > 0 ? (7 * beat.bytes_per_ns + rate) / 8 : rate;
+            const double rate =
+                static_cast<double>(attr.acked_bytes - beat.acked) / static_cast<double>(took);
+            beat.bytes_per_ns = beat.bytes_per_ns > 0 ? (7 * beat.bytes_per_ns + rate) / 8 : rate;
         }
         if (attr.completed_ops != beat.completed) {
             l.remote().heard(); // bytes are acked by a kernel, also for a process that stands still
@@ -285,9 +286,8 @@ void rail::check_stall(lane &l, core::time_ns now, core::time_ns active)
     }
     // Nothing outstanding cannot stall; what the network has acked waits for a busy peer.
     const bool idle = attr.outstanding_ops == 0;
-    const bool excused =
-        idle ? !mutated(mutant::STALL_WHEN_IDLE)
-             : attr.network_unacked == 0 && !mutated(mutant::STALL_OF_BUSY_PEER);
+    const bool excused = idle ? !mutated(mutant::STALL_WHEN_IDLE)
+                              : attr.network_unacked == 0 && !mutated(mutant::STALL_OF_BUSY_PEER);
     if (moved || excused || !beat.had_work) {
         beat.since = active;
         beat.seen = now;

@@ -3,8 +3,9 @@
 //
 // What a sign means for a rail (local port, remote port) is the core's business; here it is only
 // found: events of the iface, a port query at least once a second (an event may be lost), and
-// stalls: outstanding work of a lane without a sign of life for max(50 ms, 4 x srtt, 4 x bytes ahead
-// / measured bandwidth), counted while progress is called, and only while the network owes an ack.
+// stalls: outstanding work of a lane without a sign of life for max(50 ms, 4 x srtt, 4 x bytes
+// ahead / measured bandwidth), counted while progress is called, and only while the network owes an
+// ack.
 #pragma once
 
 #include "ucp/address.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the user asked for: one accepted operation, until its callback has run and it was given back.
+// What the user asked for: one accepted operation, until its callback has run and it was given
+// back.
 //
 // Parts: everything that has to become final before the operation is complete: a PUT or GET
-// fragment, an AM fragment, or an answer of the peer (ATS, atomic reply). Parts that were not handed
-// to uct or to the core's ledger yet count in `unposted`: the operation drops those itself when it is
-// canceled, has timed out, or its ep has failed.
+// fragment, an AM fragment, or an answer of the peer (ATS, atomic reply). Parts that were not
+// handed to uct or to the core's ledger yet count in `unposted`: the operation drops those itself
+// when it is canceled, has timed out, or its ep has failed.
 //
 //   OPEN -> COMPLETE (its last part is final; queued for its callback) -> DONE (callback has run)
 //   -> back to the pool, once the user does not hold it

@@ -93,9 +93,8 @@ ufx_uct_rkey_t rkey::on(const lane &over)
 ufx_uct_rkey_t rkey::unpack_for(std::size_t domain, entry &from)
 {
     unpacked fresh{domain, from.device, from.generation, {UFX_UCT_INVALID_RKEY, nullptr}};
-    const ufx_status_t status =
-        ufx_uct_md_rkey_unpack(context_.domains()[domain].handle(), from.packed.data(),
-                               from.packed.size(), &fresh.bundle);
+    const ufx_status_t status = ufx_uct_md_rkey_unpack(
+        context_.domains()[domain].handle(), from.packed.data(), from.packed.size(), &fresh.bundle);
     if (status != UFX_OK) {
         ufx_warn("a peer's key for its device %u does not unpack: %s", from.device,
                  ufx_ucs_status_name(status));
@@ -154,8 +153,8 @@ extern "C" ufx_status_t ufx_ucp_ep_rkey_unpack(ufx_ucp_ep_h ep, const void *buff
     }
     return ucs::guard([&]() -> ufx_status_t {
         ucp::ep &e = ucp::ep::of(ep);
-        auto made = ucp::rkey::unpack(e.home().ctx(),
-                                      {static_cast<const std::byte *>(buffer), length});
+        auto made =
+            ucp::rkey::unpack(e.home().ctx(), {static_cast<const std::byte *>(buffer), length});
         if (!made) {
             return made.error();
         }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A peer's key, packed for every rail of the peer and unpacked when a lane first needs it.
 //
-// Packed: u8 version (1), u8 entries, u16 0, u64 memory id, u64 address, u64 length, then per device
-// of the owner: u8 device index, u8 size, u16 0, u32 generation, `size` bytes of the transport.
+// Packed: u8 version (1), u8 entries, u16 0, u64 memory id, u64 address, u64 length, then per
+// device of the owner: u8 device index, u8 size, u16 0, u32 generation, `size` bytes of the
+// transport.
 #pragma once
 
 #include "ucp/handles.h"

@@ -63,7 +63,10 @@ void wakeup::on_signal(void *arg, std::uint32_t)
     self.owed_ = true;
 }
 
-int wakeup::event_fd() const { return worker_.loop().event_fd(); }
+int wakeup::event_fd() const
+{
+    return worker_.loop().event_fd();
+}
 
 ufx_status_t wakeup::arm()
 {
@@ -105,11 +108,15 @@ ufx_status_t wakeup::wait(int timeout_ms)
     return UFX_OK;
 }
 
-void wakeup::signal() { ucs::eventfd_signal(signal_); }
+void wakeup::signal()
+{
+    ucs::eventfd_signal(signal_);
+}
 
 void wakeup::kick()
 {
-    if (armed_.load(std::memory_order_relaxed) && armed_.exchange(false, std::memory_order_acq_rel)) {
+    if (armed_.load(std::memory_order_relaxed) &&
+        armed_.exchange(false, std::memory_order_acq_rel)) {
         signal();
     }
 }

@@ -64,8 +64,7 @@ worker::worker(context &ctx, const ufx_ucp_worker_params_t &params)
     }
 }
 
-ucs::result<ucs::owner<worker>> worker::create(context &ctx,
-                                               const ufx_ucp_worker_params_t *params)
+ucs::result<ucs::owner<worker>> worker::create(context &ctx, const ufx_ucp_worker_params_t *params)
 {
     static const ufx_ucp_worker_params_t defaults{};
     ucs::owner<worker> made = ucs::make_owner<worker>(ctx, params != nullptr ? *params : defaults);
@@ -167,7 +166,10 @@ worker::~worker()
     }
 }
 
-bool worker::is_forked() const { return ::getpid() != pid_; }
+bool worker::is_forked() const
+{
+    return ::getpid() != pid_;
+}
 
 // ---- Progress --------------------------------------------------------------------------------
 
@@ -317,10 +319,10 @@ void worker::poll(core::time_ns at)
         p->tick();
     }
     sweep_peers();
-    const bool idle = !owned_eps_.empty() &&
-                      std::all_of(owned_eps_.begin(), owned_eps_.end(), [](const auto &e) {
-                          return e->state() == UFX_UCP_EP_CONNECTED && e->tx.idle();
-                      });
+    const bool idle =
+        !owned_eps_.empty() && std::all_of(owned_eps_.begin(), owned_eps_.end(), [](const auto &e) {
+            return e->state() == UFX_UCP_EP_CONNECTED && e->tx.idle();
+        });
     if (idle) {
         ucs::trace_point("idle");
     }
@@ -332,7 +334,10 @@ void worker::sweep_peers()
     std::erase_if(peers_, [](const auto &p) { return p->is_over(); });
 }
 
-core::time_ns worker::next_deadline() { return std::min(timers_.next_expiry(), next_poll_); }
+core::time_ns worker::next_deadline()
+{
+    return std::min(timers_.next_expiry(), next_poll_);
+}
 
 bool worker::has_work()
 {
@@ -342,7 +347,10 @@ bool worker::has_work()
            std::any_of(twins_.begin(), twins_.end(), waits);
 }
 
-void worker::kick() { wakeup_->kick(); }
+void worker::kick()
+{
+    wakeup_->kick();
+}
 
 void worker::schedule(ep &e)
 {
@@ -500,8 +508,8 @@ void worker::rail_event(const peer &p, unsigned local_index, ufx_ucp_rail_state_
     if (rail_event_cb_ == nullptr) {
         return;
     }
-    const ufx_ucp_rail_event_t event{0,    r.name().c_str(), local_index, p.uuid(),
-                                     from, to,               cause,       now()};
+    const ufx_ucp_rail_event_t event{0,    r.name().c_str(), local_index, p.uuid(), from, to, cause,
+                                     now()};
     defer([this, event] { rail_event_cb_(rail_event_arg_, &event); }, nullptr);
 }
 

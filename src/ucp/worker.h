@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A worker: one progress domain with its rails, control path, peers, eps, requests and handlers.
 //
-// A progress call has two halves. The inner one moves bytes and state: uct, control path, timers, the
-// core's actions, posting. The outer one runs the user's callbacks. The progress thread
+// A progress call has two halves. The inner one moves bytes and state: uct, control path, timers,
+// the core's actions, posting. The outer one runs the user's callbacks. The progress thread
 // (UFX_PROGRESS_THREAD) does the inner half only.
 #pragma once
 
@@ -179,8 +179,8 @@ private:
     ucs::handle_table<ep> eps_;
     std::vector<ucs::owner<ep>> owned_eps_;
     std::vector<ep *> scheduled_;
-    std::vector<ep *> running_;  // the inner half's turn
-    std::vector<ep *> outer_;    // wait for the outer half's turn
+    std::vector<ep *> running_; // the inner half's turn
+    std::vector<ep *> outer_;   // wait for the outer half's turn
     std::vector<ep *> closing_;
     std::vector<ep *> turn_; // the outer half's turn; left over if that ended early
     std::vector<deferred> deferred_;

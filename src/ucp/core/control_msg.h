@@ -46,7 +46,8 @@ enum class refusal : std::uint8_t {
 const char *name_of(refusal code);
 // One sentence for people.
 const char *text_of(refusal code);
-// MODE, VERSION, EP_CLOSING, EP_GONE, LANE_COUNT_MISMATCH, BY_USER end the ep; the others are retried.
+// MODE, VERSION, EP_CLOSING, EP_GONE, LANE_COUNT_MISMATCH, BY_USER end the ep; the others are
+// retried.
 bool is_final(refusal code);
 
 enum class error_mode : std::uint8_t { NONE, PEER, FAILOVER };
@@ -221,11 +222,11 @@ struct ep_close_ack_msg {
 
 // The order is the wire's type byte (1 = HELLO): append only.
 using control_variant =
-    std::variant<hello_msg, suspect_hint_msg, seal_msg, seal_ack_msg, lane_want_msg,
-                 lane_req_msg, lane_rep_msg, lane_ready_msg, lane_refused_msg,
-                 probe_ok_msg, addr_msg, addr_ack_msg, rkey_req_msg, rkey_rep_msg,
-                 revoke_msg, revoke_ack_msg, window_req_msg, window_ack_msg,
-                 admin_msg, admin_ack_msg, ep_close_msg, ep_close_ack_msg>;
+    std::variant<hello_msg, suspect_hint_msg, seal_msg, seal_ack_msg, lane_want_msg, lane_req_msg,
+                 lane_rep_msg, lane_ready_msg, lane_refused_msg, probe_ok_msg, addr_msg,
+                 addr_ack_msg, rkey_req_msg, rkey_rep_msg, revoke_msg, revoke_ack_msg,
+                 window_req_msg, window_ack_msg, admin_msg, admin_ack_msg, ep_close_msg,
+                 ep_close_ack_msg>;
 
 // A class of its own, so that what copies and destroys so many alternatives is compiled once.
 struct control_msg : control_variant {

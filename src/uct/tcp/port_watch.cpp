@@ -101,7 +101,8 @@ void port_watch::take_other() noexcept
         }
         const auto devices = list_devices();
         for (const device &one : devices.value_or(std::vector<device>())) {
-            if (one.index == own.index && one.ip.family == own.ip.family && owner_.move_to(one.ip)) {
+            if (one.index == own.index && one.ip.family == own.ip.family &&
+                owner_.move_to(one.ip)) {
                 there_ = true;
                 return;
             }

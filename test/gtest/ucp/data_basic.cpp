@@ -37,8 +37,8 @@ TEST_CASE("ucp: a put of any size is in the peer's memory when it completes", "[
     pair p;
     std::vector<std::byte> local(4 << 20);
     unsigned seed = 0;
-    for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{65537},
-                                   std::size_t{4 << 20}}) {
+    for (const std::size_t size :
+         {std::size_t{1}, std::size_t{100}, std::size_t{65537}, std::size_t{4 << 20}}) {
         fill(local.data(), size, ++seed);
         waiter w;
         w.posted(ufx_ucp_put(p.a.ep, local.data(), size, p.a.peer_addr + 3, p.a.peer_key, &w.params,
@@ -56,8 +56,8 @@ TEST_CASE("ucp: a get of any size is in the local buffer when it completes", "[d
     pair p;
     std::vector<std::byte> local(4 << 20);
     unsigned seed = 10;
-    for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{65537},
-                                   std::size_t{4 << 20}}) {
+    for (const std::size_t size :
+         {std::size_t{1}, std::size_t{100}, std::size_t{65537}, std::size_t{4 << 20}}) {
         fill(p.b.memory, size, ++seed);
         waiter w;
         w.posted(ufx_ucp_get(p.a.ep, local.data(), size, p.a.peer_addr, p.a.peer_key, &w.params,
@@ -148,8 +148,8 @@ TEST_CASE("ucp: a rendezvous is fetched at once, later, or dropped", "[data][tcp
     w.with_flags(UFX_UCP_OP_AM_RNDV);
     SECTION("at once")
     {
-        w.posted(ufx_ucp_am_send(p.a.ep, 9, "h", 1, payload.data(), payload.size(), &w.params,
-                                 nullptr));
+        w.posted(
+            ufx_ucp_am_send(p.a.ep, 9, "h", 1, payload.data(), payload.size(), &w.params, nullptr));
         REQUIRE(p.until_done(w));
         REQUIRE(in.waiters.size() == 1);
         REQUIRE(p.until_done(in.waiters.front()));
@@ -257,8 +257,8 @@ TEST_CASE("ucp: a rendezvous has a deadline until it waits for the peer's applic
             p.set_link(p.b, rail, true);
         }
         waiter next; // what follows is not blocked by it
-        next.posted(ufx_ucp_am_send(p.a.ep, 9, nullptr, 0, payload.data(), 100, &next.params,
-                                    nullptr));
+        next.posted(
+            ufx_ucp_am_send(p.a.ep, 9, nullptr, 0, payload.data(), 100, &next.params, nullptr));
         REQUIRE(p.until_done(next));
         CHECK(next.status == UFX_OK);
         CHECK(in.kept == nullptr);
@@ -298,8 +298,8 @@ TEST_CASE("ucp: a list is in memory when its notification is handled", "[data][t
     fill(local.data(), local.size(), 5);
     std::vector<ufx_ucp_transfer_t> list;
     for (std::size_t i = 0; i < pieces; ++i) {
-        list.push_back({local.data() + i * size, p.a.peer_addr + i * size, size, p.a.peer_key,
-                        nullptr});
+        list.push_back(
+            {local.data() + i * size, p.a.peer_addr + i * size, size, p.a.peer_key, nullptr});
     }
     ufx_ucp_notify_t notify{42, "done", 4};
     std::size_t good = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is rare and must hold all the same: keys for nothing, unreadable buffers, closes that are in a
-// hurry, lengths and deadlines at the end of their range.
+// What is rare and must hold all the same: keys for nothing, unreadable buffers, closes that are in
+// a hurry, lengths and deadlines at the end of their range.
 #include "data_fake_pair.h"
 
 #include "ucp/worker.h"
@@ -39,7 +39,8 @@ void hold_answers(fake_pair &p)
 
 } // namespace
 
-TEST_CASE("ucp: what is posted when a fence opens does not overtake what waited at it", "[data][tcp]")
+TEST_CASE("ucp: what is posted when a fence opens does not overtake what waited at it",
+          "[data][tcp]")
 {
     pair p;
     std::vector<int> order;
@@ -123,8 +124,8 @@ TEST_CASE("ucp: a key for no rail ends its own operation and blocks no other", "
     fill(local.data(), local.size(), 4);
     waiter bad;
     waiter good;
-    bad.posted(ufx_ucp_put(p.a.ep, local.data(), local.size(), p.a.peer_addr, key, &bad.params,
-                           nullptr));
+    bad.posted(
+        ufx_ucp_put(p.a.ep, local.data(), local.size(), p.a.peer_addr, key, &bad.params, nullptr));
     good.posted(ufx_ucp_put(p.a.ep, local.data(), local.size(), p.a.peer_addr, p.a.peer_key,
                             &good.params, nullptr));
     REQUIRE(p.until_done(bad));
@@ -141,8 +142,7 @@ TEST_CASE("ucp: a message of impossible length is refused", "[data][tcp]")
     waiter w;
     for (const std::size_t less : {0u, 7u, 4096u}) {
         CHECK(ufx_ucp_am_send(p.a.ep, am_id, "header", 6, "x", SIZE_MAX - less,
-                              w.with_flags(UFX_UCP_OP_AM_EAGER),
-                              nullptr) == UFX_ERR_INVALID_PARAM);
+                              w.with_flags(UFX_UCP_OP_AM_EAGER), nullptr) == UFX_ERR_INVALID_PARAM);
     }
     std::vector<int> order;
     REQUIRE(ufx_ucp_worker_set_am_handler(p.b.worker, am_id, note_first, &order) == UFX_OK);
@@ -201,8 +201,8 @@ TEST_CASE("ucp: a flushing close ends its operations by its deadline, or when it
     waiter closed;
     SECTION("deadline")
     {
-        closed.posted(ufx_ucp_ep_close(p.a.ep, UFX_UCP_CLOSE_FLUSH,
-                                       closed.with_deadline(20000000), nullptr));
+        closed.posted(
+            ufx_ucp_ep_close(p.a.ep, UFX_UCP_CLOSE_FLUSH, closed.with_deadline(20000000), nullptr));
         REQUIRE(p.until_done(closed));
         CHECK(closed.status == UFX_ERR_TIMEOUT);
     }

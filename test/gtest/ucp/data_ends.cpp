@@ -23,7 +23,8 @@ namespace {
 constexpr std::size_t mtu = fake_pair::mtu;
 constexpr std::uint64_t ms = 1'000'000;
 
-void put(pair &p, waiter &w, const std::vector<std::byte> &from, ufx_ucp_request_h *request = nullptr)
+void put(pair &p, waiter &w, const std::vector<std::byte> &from,
+         ufx_ucp_request_h *request = nullptr)
 {
     w.posted(ufx_ucp_put(p.a.ep, from.data(), from.size(), p.a.peer_addr, p.a.peer_key, &w.params,
                          request));
@@ -331,7 +332,8 @@ TEST_CASE("ucp: when the peer is gone every operation ends once, and the error c
                                  &w.params, nullptr));
             break;
         case 2:
-            w.posted(ufx_ucp_am_send(p.a.ep, 1, nullptr, 0, local.data(), 5000, &w.params, nullptr));
+            w.posted(
+                ufx_ucp_am_send(p.a.ep, 1, nullptr, 0, local.data(), 5000, &w.params, nullptr));
             break;
         default:
             w.posted(ufx_ucp_am_send(p.a.ep, 1, nullptr, 0, local.data(), local.size(),

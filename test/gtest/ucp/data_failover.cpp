@@ -132,8 +132,8 @@ private:
             return UFX_INPROGRESS;
         }
         const auto *data = static_cast<const std::byte *>(am->data);
-        const bool good = am->length == self.length_ &&
-                          first_difference(data, am->length, 4) == self.length_;
+        const bool good =
+            am->length == self.length_ && first_difference(data, am->length, 4) == self.length_;
         self.broken_ += good ? 0 : 1;
         return UFX_OK;
     }
@@ -172,13 +172,13 @@ public:
             fill(local_.data() + i * mb, mb, static_cast<unsigned>(i));
             std::vector<ufx_ucp_transfer_t> list;
             for (std::size_t at = i * mb; at < (i + 1) * mb; at += mb / 8) {
-                list.push_back({local_.data() + at, p.a.peer_addr + at, mb / 8, p.a.peer_key,
-                                nullptr});
+                list.push_back(
+                    {local_.data() + at, p.a.peer_addr + at, mb / 8, p.a.peer_key, nullptr});
             }
             const ufx_ucp_notify_t notify{i, nullptr, 0};
             waiter &w = waiters.emplace_back();
-            w.posted(ufx_ucp_put_list(p.a.ep, list.data(), list.size(), &notify, &w.params,
-                                      nullptr));
+            w.posted(
+                ufx_ucp_put_list(p.a.ep, list.data(), list.size(), &notify, &w.params, nullptr));
         }
     }
     void check(pair &p) override
@@ -323,8 +323,9 @@ void inject(pair &p, const std::string &fault)
 TEST_CASE("ucp: every operation outlives every fault, once and in order",
           "[data][failover][tcp][X01][X02][X04][X05][X07][X10][X19][X25]")
 {
-    const std::string op = GENERATE(as<std::string>{}, "put", "get", "am", "am of several fragments",
-                                    "rendezvous", "list", "atomic", "flush");
+    const std::string op =
+        GENERATE(as<std::string>{}, "put", "get", "am", "am of several fragments", "rendezvous",
+                 "list", "atomic", "flush");
     const std::string fault =
         GENERATE(as<std::string>{}, "own rail 0", "own rail 1", "peer's rail 0", "flap of rail 1",
                  "both rails, then one returns", "rail 1 during the replay");

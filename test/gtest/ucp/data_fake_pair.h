@@ -33,10 +33,7 @@ public:
     using fake_devices::mtu;
 
     explicit fake_pair(std::uint64_t ep_flags = 0) : pair(options({}, ep_flags)) { settle(); }
-    fake_pair(const char *name, const char *value) : pair(options({{name, value}}, 0))
-    {
-        settle();
-    }
+    fake_pair(const char *name, const char *value) : pair(options({{name, value}}, 0)) { settle(); }
 
     uct::fake::side &own(unsigned rail) { return *sides(rail).at(0); }
     uct::fake::side &peers(unsigned rail) { return *sides(rail).at(1); }
@@ -50,8 +47,8 @@ public:
     void break_lane(unsigned rail) { own(rail).fail_eps({}); }
 
 private:
-    // On a slow machine messages are repeated while lanes are wired, and answers to them go over the
-    // lanes: they would take the place of packets that a test counts.
+    // On a slow machine messages are repeated while lanes are wired, and answers to them go over
+    // the lanes: they would take the place of packets that a test counts.
     void settle()
     {
         unsigned silent = 0;

@@ -136,8 +136,8 @@ TEST_CASE("ucp: a rendezvous to the own worker can be canceled", "[data][self]")
     waiter w;
     w.with_flags(UFX_UCP_OP_AM_RNDV);
     ufx_ucp_request_h request = nullptr;
-    w.posted(ufx_ucp_am_send(self.ep, 2, nullptr, 0, local.data(), local.size(), &w.params,
-                             &request));
+    w.posted(
+        ufx_ucp_am_send(self.ep, 2, nullptr, 0, local.data(), local.size(), &w.params, &request));
     REQUIRE(self.p.until([&] { return self.kept != nullptr; }));
     REQUIRE(ufx_ucp_request_cancel(request) == UFX_OK); // the peer's answer comes inside the call
     REQUIRE(self.p.until_done(w));

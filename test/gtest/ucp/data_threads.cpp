@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many threads submit to one MULTI worker while its lanes break: every accepted operation ends once.
+// Many threads submit to one MULTI worker while its lanes break: every accepted operation ends
+// once.
 #include "data_pair.h"
 
 #include <atomic>

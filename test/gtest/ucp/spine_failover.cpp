@@ -228,11 +228,11 @@ TEST_CASE("tcp: with all rails down nothing spins", "[spine][tcp][T14]")
         return state_of(p.a, 0) != UFX_UCP_RAIL_UP && state_of(p.a, 1) != UFX_UCP_RAIL_UP;
     }));
     std::uint64_t messages = 0;
-    ucp::worker::of(p.a.worker).control().filter.copies =
-        [&](std::uint64_t, const ucp::core::control_msg &) {
-            ++messages;
-            return 1;
-        };
+    ucp::worker::of(p.a.worker).control().filter.copies = [&](std::uint64_t,
+                                                              const ucp::core::control_msg &) {
+        ++messages;
+        return 1;
+    };
     const std::uint64_t posted = posted_on(p.a, 0) + posted_on(p.a, 1);
     const double cpu = cpu_seconds();
     const auto start = std::chrono::steady_clock::now();

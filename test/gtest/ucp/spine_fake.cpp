@@ -4,8 +4,8 @@
 
 #include "ucp/control_path.h"
 #include "ucp/core/control_msg.h"
-#include "uct/fake/fake.h"
 #include "ucs/fake_clock.h"
+#include "uct/fake/fake.h"
 
 namespace ufx::test {
 
@@ -30,7 +30,8 @@ pair_options fake_rails(unsigned count, const fake::device_options &device = {})
 
 // Turns both workers, 1 ms of fake time a turn, until `what` holds.
 template <class F>
-bool step(traffic &t, pair &p, ucs::fake_clock &clock, std::uint64_t limit_ms, bool posting, F &&what)
+bool step(traffic &t, pair &p, ucs::fake_clock &clock, std::uint64_t limit_ms, bool posting,
+          F &&what)
 {
     for (std::uint64_t ms = 0; ms < limit_ms; ++ms) {
         for (int i = 0; i < 4; ++i) {
@@ -100,9 +101,8 @@ TEST_CASE("fake: one QP error costs one lane and no rail, though the other side 
     REQUIRE(step(t, p, clock, 2000, true, [&] { return t.completed() > 100; }));
     fake::sides("wire0").at(0)->fail_eps(own_error);
     fake::sides("wire0").at(1)->fail_eps(retry_error);
-    REQUIRE(step(t, p, clock, 5000, true, [&] {
-        return epoch_of(p.a, 0) == 2 && p.all_lanes_live();
-    }));
+    REQUIRE(
+        step(t, p, clock, 5000, true, [&] { return epoch_of(p.a, 0) == 2 && p.all_lanes_live(); }));
     REQUIRE(step(t, p, clock, 5000, false, [&] { return t.over() && settled(p); }));
     CHECK(t.verify());
     CHECK(rail_of(p.a, 0).failures == 0);
@@ -117,19 +117,18 @@ TEST_CASE("fake: a lane that dies between LANE_REP and READY: what was posted la
     traffic t(p);
     REQUIRE(step(t, p, clock, 2000, true, [&] { return t.completed() > 100; }));
     for (side *s : {&p.a, &p.b}) {
-        ucp::worker::of(s->worker).control().filter.copies =
-            [](std::uint64_t, const ucp::core::control_msg &msg) {
-                return std::holds_alternative<ucp::core::lane_ready_msg>(msg) ? 0 : 1;
-            };
+        ucp::worker::of(s->worker).control().filter.copies = [](std::uint64_t,
+                                                                const ucp::core::control_msg &msg) {
+            return std::holds_alternative<ucp::core::lane_ready_msg>(msg) ? 0 : 1;
+        };
     }
     const bool a_starts = ufx_ucp_worker_uuid(p.a.worker) < ufx_ucp_worker_uuid(p.b.worker);
     side &starter = a_starts ? p.a : p.b;
     fake::side &wire = *fake::sides("wire0").at(a_starts ? 0 : 1);
     wire.fail_eps(own_error);
     REQUIRE(step(t, p, clock, 5000, true, [&] { return epoch_of(starter, 0) == 2; }));
-    REQUIRE(step(t, p, clock, 5000, true, [&] {
-        return ucp::ep::of(starter.ep).failover()->lanes()[0].is_live();
-    }));
+    REQUIRE(step(t, p, clock, 5000, true,
+                 [&] { return ucp::ep::of(starter.ep).failover()->lanes()[0].is_live(); }));
     const std::uint64_t before = t.completed();
     REQUIRE(step(t, p, clock, 5000, true, [&] { return t.completed() > before + 100; }));
     wire.data.allow(5);
@@ -139,9 +138,8 @@ TEST_CASE("fake: a lane that dies between LANE_REP and READY: what was posted la
     for (side *s : {&p.a, &p.b}) {
         ucp::worker::of(s->worker).control().filter.copies = nullptr;
     }
-    REQUIRE(step(t, p, clock, 10000, false, [&] {
-        return t.over() && settled(p) && p.all_lanes_live();
-    }));
+    REQUIRE(step(t, p, clock, 10000, false,
+                 [&] { return t.over() && settled(p) && p.all_lanes_live(); }));
     CHECK(t.verify());
 }
 
@@ -163,9 +161,8 @@ TEST_CASE("fake: lanes with small messages and no room carry the control path in
     fake::sides("wire0").at(0)->fail_eps(own_error);
     REQUIRE_FALSE(step(t, p, clock, 100, true, [&] { return epoch_of(p.a, 0) == 2; }));
     busy.no_resource = false;
-    REQUIRE(step(t, p, clock, 5000, true, [&] {
-        return epoch_of(p.a, 0) == 2 && p.all_lanes_live();
-    }));
+    REQUIRE(
+        step(t, p, clock, 5000, true, [&] { return epoch_of(p.a, 0) == 2 && p.all_lanes_live(); }));
     REQUIRE(step(t, p, clock, 5000, false, [&] { return t.over() && settled(p); }));
     CHECK(t.verify());
 }
@@ -182,9 +179,12 @@ TEST_CASE("control frames over lanes: what is cut is put together; a frame with 
     CHECK(ucp::parse_control_part(wire)->bytes.size() == bytes.size());
 
     const auto part = [&](unsigned frame, unsigned index, unsigned count) {
-        return ucp::control_part{1, 0, static_cast<std::uint16_t>(frame),
+        return ucp::control_part{1,
+                                 0,
+                                 static_cast<std::uint16_t>(frame),
                                  static_cast<std::uint16_t>(index),
-                                 static_cast<std::uint16_t>(count), bytes};
+                                 static_cast<std::uint16_t>(count),
+                                 bytes};
     };
     ucp::control_receiver receiver;
     CHECK(receiver.take(part(1, 0, 1)).size() == bytes.size());
@@ -196,7 +196,7 @@ TEST_CASE("control frames over lanes: what is cut is put together; a frame with 
     CHECK(receiver.take(part(3, 2, 3)).empty()); // the one between is missing
     CHECK(receiver.take(part(3, 1, 3)).empty());
     CHECK(receiver.take(part(4, 1, 2)).empty()); // its begin is missing
-    for (unsigned i = 0; i < 1000; ++i) { // what is longer than any message is not kept
+    for (unsigned i = 0; i < 1000; ++i) {        // what is longer than any message is not kept
         CHECK(receiver.take(part(5, i, 1001)).empty());
     }
     CHECK(receiver.take(part(5, 1000, 1001)).empty());
@@ -225,9 +225,8 @@ TEST_CASE("fake: a stalled rail becomes SUSPECT, is drained, and comes back afte
     }
     fake::cut("wire0");
     const std::uint64_t cut_at = clock.now();
-    REQUIRE(step(t, p, clock, 1000, true, [&] {
-        return state_of(p.a, 0) == UFX_UCP_RAIL_SUSPECT;
-    }));
+    REQUIRE(
+        step(t, p, clock, 1000, true, [&] { return state_of(p.a, 0) == UFX_UCP_RAIL_SUSPECT; }));
     CHECK(clock.now() - cut_at <= 120 * ucs::ns_per_ms);
     REQUIRE(step(t, p, clock, 1000, true, [&] { return state_of(p.a, 0) == UFX_UCP_RAIL_DOWN; }));
     const std::uint64_t before = t.completed();
@@ -238,9 +237,8 @@ TEST_CASE("fake: a stalled rail becomes SUSPECT, is drained, and comes back afte
         s->network_unacked = false;
     }
     fake::restore("wire0");
-    REQUIRE(step(t, p, clock, 20000, true, [&] {
-        return state_of(p.a, 0) == UFX_UCP_RAIL_UP && p.all_lanes_live();
-    }));
+    REQUIRE(step(t, p, clock, 20000, true,
+                 [&] { return state_of(p.a, 0) == UFX_UCP_RAIL_UP && p.all_lanes_live(); }));
     REQUIRE(step(t, p, clock, 5000, false, [&] { return t.over() && settled(p); }));
     CHECK(t.verify());
     CHECK(rail_of(p.a, 0).recoveries == 1);
@@ -257,9 +255,8 @@ TEST_CASE("fake: a short stall that ends within the grace fails nothing", "[spin
         s->network_unacked = true;
         s->data.hold();
     }
-    REQUIRE(step(t, p, clock, 1000, true, [&] {
-        return state_of(p.a, 0) == UFX_UCP_RAIL_SUSPECT;
-    }));
+    REQUIRE(
+        step(t, p, clock, 1000, true, [&] { return state_of(p.a, 0) == UFX_UCP_RAIL_SUSPECT; }));
     for (fake::side *s : sides) {
         s->data.open();
     }
@@ -279,13 +276,10 @@ TEST_CASE("fake: a port query catches a port event that was lost", "[spine][fake
     traffic t(p);
     fake::side &a = *fake::sides("wire0").at(0);
     a.tell(UFX_UCT_IFACE_PORT_DOWN);
-    REQUIRE(step(t, p, clock, 1500, false, [&] {
-        return state_of(p.a, 0) != UFX_UCP_RAIL_UP;
-    }));
+    REQUIRE(step(t, p, clock, 1500, false, [&] { return state_of(p.a, 0) != UFX_UCP_RAIL_UP; }));
     a.tell(UFX_UCT_IFACE_PORT_UP);
-    REQUIRE(step(t, p, clock, 20000, false, [&] {
-        return state_of(p.a, 0) == UFX_UCP_RAIL_UP && p.all_lanes_live();
-    }));
+    REQUIRE(step(t, p, clock, 20000, false,
+                 [&] { return state_of(p.a, 0) == UFX_UCP_RAIL_UP && p.all_lanes_live(); }));
 }
 
 TEST_CASE("fake: without failover the first failure of a lane fails the ep, on both sides",
@@ -298,9 +292,8 @@ TEST_CASE("fake: without failover the first failure of a lane fails the ep, on b
     traffic t(p);
     REQUIRE(step(t, p, clock, 2000, true, [&] { return t.completed() > 10; }));
     fake::sides("wire1").at(0)->fail_eps(own_error);
-    REQUIRE(step(t, p, clock, 2000, false, [&] {
-        return !p.a.events.empty() && !p.b.events.empty();
-    }));
+    REQUIRE(
+        step(t, p, clock, 2000, false, [&] { return !p.a.events.empty() && !p.b.events.empty(); }));
     CHECK(p.a.events[0].type == UFX_UCP_EP_EVENT_ERROR);
     CHECK(p.b.events[0].type == UFX_UCP_EP_EVENT_ERROR);
     CHECK(t.each_completed_once());
@@ -308,20 +301,21 @@ TEST_CASE("fake: without failover the first failure of a lane fails the ep, on b
           UFX_ERR_SHUTDOWN);
 }
 
-TEST_CASE("fake: towards a silent peer there is at most one attempt a hold-off", "[spine][fake][T17]")
+TEST_CASE("fake: towards a silent peer there is at most one attempt a hold-off",
+          "[spine][fake][T17]")
 {
     ucs::fake_clock clock;
     pair p(fake_rails(1));
     traffic t(p);
     REQUIRE(step(t, p, clock, 2000, true, [&] { return t.completed() > 10; }));
     unsigned attempts = 0;
-    ucp::worker::of(p.a.worker).control().filter.copies =
-        [&](std::uint64_t, const ucp::core::control_msg &msg) {
-            const bool asks = std::holds_alternative<ucp::core::lane_req_msg>(msg) ||
-                              std::holds_alternative<ucp::core::lane_want_msg>(msg);
-            attempts += asks ? 1 : 0;
-            return 1;
-        };
+    ucp::worker::of(p.a.worker).control().filter.copies = [&](std::uint64_t,
+                                                              const ucp::core::control_msg &msg) {
+        const bool asks = std::holds_alternative<ucp::core::lane_req_msg>(msg) ||
+                          std::holds_alternative<ucp::core::lane_want_msg>(msg);
+        attempts += asks ? 1 : 0;
+        return 1;
+    };
     // The peer's process stands still; its rail is dead too.
     fake::cut("wire0");
     fake::sides("wire0").at(0)->fail_eps({UFX_ERR_NET_UNREACHABLE, UFX_UCT_CAUSE_UNREACHABLE});

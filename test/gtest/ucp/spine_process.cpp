@@ -128,7 +128,8 @@ public:
             child_ = -1;
         }
     }
-    template <class F> bool until(F &&what, double seconds = 20)
+    template <class F>
+    bool until(F &&what, double seconds = 20)
     {
         const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
         while (!what()) {
@@ -358,7 +359,9 @@ TEST_CASE("the dump of a worker and of the system: text, and JSON with balanced 
         bool quoted = false;
         for (std::size_t i = 0; i < json.size(); ++i) {
             quoted = json[i] == '"' && json[i - 1] != '\\' ? !quoted : quoted;
-            depth += quoted ? 0 : (json[i] == '{' || json[i] == '[') - (json[i] == '}' || json[i] == ']');
+            depth += quoted
+                         ? 0
+                         : (json[i] == '{' || json[i] == '[') - (json[i] == '}' || json[i] == ']');
         }
         return depth == 0 && !quoted;
     };

@@ -36,7 +36,10 @@ inline ufx_ucp_rail_state_t state_of(const side &s, unsigned index)
 {
     return rail_of(s, index).state;
 }
-inline std::uint64_t posted_on(const side &s, unsigned index) { return rail_of(s, index).posted; }
+inline std::uint64_t posted_on(const side &s, unsigned index)
+{
+    return rail_of(s, index).posted;
+}
 
 // No seal record is left and every rail is UP, on both sides.
 inline bool settled(pair &p)
@@ -79,7 +82,8 @@ public:
             }
         }
     }
-    template <class F> bool run_until(F &&what)
+    template <class F>
+    bool run_until(F &&what)
     {
         return pair_.until([&] {
             post_some();
@@ -107,7 +111,8 @@ public:
         reap();
         return doubled_ == 0;
     }
-    // Every message exactly once and in order, every slot as it was last written, no callback twice.
+    // Every message exactly once and in order, every slot as it was last written, no callback
+    // twice.
     bool verify()
     {
         reap();

@@ -121,7 +121,8 @@ struct lone {
     std::vector<std::string> texts;
 };
 
-template <class F> bool turn(std::initializer_list<lone *> all, F &&what)
+template <class F>
+bool turn(std::initializer_list<lone *> all, F &&what)
 {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
     while (!what()) {
@@ -345,9 +346,8 @@ TEST_CASE("a worker that moves to another address says so until it is acked, and
     a_at_b.publish_address(0);
     a_at_b.publish_address(0); // nothing new
     const auto control_of_b = [&] { return b_at_a.address().rails.at(0).control; };
-    REQUIRE(turn({&a, &b}, [&] {
-        return ucp::same_address(control_of_b(), b.w().control().address_of(0));
-    }));
+    REQUIRE(turn({&a, &b},
+                 [&] { return ucp::same_address(control_of_b(), b.w().control().address_of(0)); }));
     CHECK(lost == 3);
     CHECK(ucp::text_of(control_of_b()).starts_with("127.0.0.3:"));
 

@@ -263,8 +263,8 @@ TEST_CASE("ucp: each allocation of a registration fails once, and nothing of it 
     CHECK(status == UFX_OK);
     CHECK(n > 3);
     CHECK(ufx_ucp_mem_unmap(p.a.context, mem) == UFX_OK);
-    ufx_ucp_context_destroy(
-        p.a.context); // refused: the pair still uses it, and this is all there is
+    // Refused, for the pair still uses it; what it counts is all there is.
+    ufx_ucp_context_destroy(p.a.context);
     INFO(log.text());
     CHECK(log.count("1 workers are not destroyed and 1 memory handles") == 1);
 }

@@ -18,7 +18,7 @@ may_include() {
     src/ucp/core/*) echo 'ucp/core/* ucs/* <ufx/status.h> <ufx/version.h> sys' ;;
     src/ucp/*) echo 'ucp/* ucs/* <ufx/*> sys' ;;
     src/tools/*) echo 'tools/* <ufx/*> sys' ;;
-    src/swhca/*) echo 'swhca/* sys' ;;
+    src/swhca/*) echo 'swhca/* ucs/* <ufx/status.h> <ufx/ucs.h> sys' ;;
     *) echo 'nothing: the folder is not in the table' ;;
     esac
 }
@@ -110,7 +110,10 @@ self_test() {
     try src/ucp/a.h '"uct/base/ep.h"' bad
     try src/tools/a.h '<ufx/ucp.h>' good
     try src/tools/a.h '"ucs/log.h"' bad
-    try src/swhca/a.h '<ufx/status.h>' bad
+    try src/swhca/a.h '"ucs/bytes.h"' good
+    try src/swhca/a.h '<ufx/uct.h>' bad
+    try src/swhca/a.h '"uct/base/ep.h"' bad
+    try src/swhca/a.h '"tools/common/units.h"' bad
     try src/other/a.h '<vector>' bad
 }
 

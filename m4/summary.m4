@@ -10,6 +10,7 @@ AC_DEFUN([UFX_SUMMARY], [
     compilers      $CC / $CXX
     transports     self (built-in), tcp ($ufx_tcp)
     rdma           $ufx_rdma
+    software HCA   $have_swhca
     netlink watch  $have_libnl
     tools          $enable_tools
     tests          Catch2: $have_catch2, UCX beside us: $have_ucx, fuzz: $enable_fuzz

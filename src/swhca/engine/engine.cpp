@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A pass: timed faults, deliveries, timers, then QPs with work, until nothing is left or the turn
+// is over.
+#include "engine.h"
+
+#include "link.h"
+#include "wakeup.h"
+
+#include "swhca/faults/faults.h"
+#include "swhca/model/completion_queue.h"
+#include "swhca/model/events.h"
+#include "swhca/model/queue_pair.h"
+#include "swhca/model/requester.h"
+#include "ucs/bytes.h"
+
+#include <algorithm>
+#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+
+namespace ufx::swhca {
+
+namespace {
+
+constexpr uint32_t turns_per_pass = 256; // of QPs; then the lock is given up
+constexpr uint32_t max_rounds = 4;       // of passes for others; the helper does the rest
+
+} // namespace
+
+uint64_t engine::pass(uint64_t now_ns) noexcept
+{
+    image_lock lock(shared_);
+    core world{shared_, memory_, now_ns};
+    recover(world, lock);
+    return finish(world);
+}
+
+void engine::try_pass(uint64_t now_ns) noexcept
+{
+    // Work that is added while another engine holds the lock is seen by this loop or by that one.
+    for (uint32_t rounds = 0; rounds < max_rounds; rounds++) {
+        if (shared_.pending.empty() &&
+            shared_.next_due_ns.load(std::memory_order_acquire) > now_ns) {
+            return;
+        }
+        image_lock lock(shared_, std::try_to_lock);
+        if (!lock.held()) {
+            return;
+        }
+        core world{shared_, memory_, now_ns};
+        recover(world, lock);
+        (void)finish(world);
+    }
+}
+
+void engine::recover(core &world, const image_lock &lock) noexcept
+{
+    uint32_t torn = lock.torn_qp();
+    if (torn != no_index && shared_.qps[torn].in_use) {
+        enter_error(world, shared_.qps[torn]);
+        raise_qp_event(world, shared_.qps[torn], IBV_EVENT_QP_FATAL);
+    }
+}
+
+uint64_t engine::finish(core &world) noexcept
+{
+    uint64_t next_ns = run_timed_rules(world);
+    next_ns = std::min(next_ns, release_held_cqes(world));
+    next_ns = std::min(next_ns, run_all_timers(world));
+    (void)deliver_due(world);
+    run_pending(world);
+    next_ns = std::min(next_ns, run_all_timers(world));
+    next_ns = std::min(next_ns, deliver_due(world));
+    check_arms(world);
+    if (!shared_.pending.empty()) {
+        next_ns = world.now_ns;
+    }
+    shared_.next_due_ns.store(next_ns, std::memory_order_release);
+    // The helper of this process looks after what this pass leaves.
+    if (next_ns < shared_.processes[self()].sleeps_until.load(std::memory_order_seq_cst)) {
+        wake_process(shared_, self());
+    }
+    return next_ns;
+}
+
+void engine::run_pending(core &world) noexcept
+{
+    uint32_t turns = 0;
+    while (turns < turns_per_pass) {
+        uint32_t index = shared_.pending.next(0);
+        if (index == shared_bitmap<max_qps>::none) {
+            return;
+        }
+        for (; index != shared_bitmap<max_qps>::none && turns < turns_per_pass;
+             index = shared_.pending.next(index + 1)) {
+            turns++;
+            qp &one = shared_.qps[index];
+            if (!memory_.reaches(one.process)) {
+                if (one.in_use) {
+                    wake_process(shared_, one.process);
+                }
+                shared_.pending.remove(index);
+                continue;
+            }
+            shared_.pending.remove(index);
+            shared_.working_on = index;
+            if (run_queue_pair(world, one)) {
+                shared_.pending.add(index);
+            }
+            (void)deliver_due(world);
+        }
+    }
+}
+
+uint64_t engine::run_all_timers(core &world) noexcept
+{
+    uint64_t next_ns = UINT64_MAX;
+    uint32_t index = shared_.timers.next(0);
+    for (; index != shared_bitmap<max_qps>::none; index = shared_.timers.next(index + 1)) {
+        qp &one = shared_.qps[index];
+        if (!one.in_use) {
+            shared_.timers.remove(index);
+        } else if (memory_.reaches(one.process)) {
+            shared_.working_on = index;
+            next_ns = std::min(next_ns, run_timers(world, one));
+        }
+    }
+    return next_ns;
+}
+
+void engine::check_arms(core &world) noexcept
+{
+    shared_bitmap<max_cqs> &mine = shared_.processes[memory_.self()].cqs;
+    for (uint32_t i = mine.next(0); i != mine.none; i = mine.next(i + 1)) {
+        if (shared_.cqs[i].in_use) {
+            check_arm(world, shared_.cqs[i]);
+        }
+    }
+}
+
+bool engine::read_word(uint64_t doorbell, uint32_t word, uint32_t &out) noexcept
+{
+    uint32_t raw = 0;
+    if (!memory_.read(memory_.self(), doorbell + word * sizeof(raw), &raw, sizeof(raw))) {
+        return false;
+    }
+    out = ucs::load_be<uint32_t>(&raw);
+    return true;
+}
+
+bool engine::scan_doorbells() noexcept
+{
+    process_slot &self = shared_.processes[memory_.self()];
+    bool force = false;
+    uint32_t word = 0;
+    for (uint32_t i = self.qps.next(0); i != self.qps.none; i = self.qps.next(i + 1)) {
+        qp &one = shared_.qps[i];
+        if (!read_word(one.doorbell, MLX5_SND_DBR, word)) {
+            continue;
+        }
+        word &= 0xffff;
+        if (word != one.sq_doorbell.load(std::memory_order_relaxed)) {
+            one.sq_doorbell.store(word, std::memory_order_release);
+            shared_.pending.add(i);
+        }
+        bool failed = one.state == IBV_QPS_ERR && one.srq == no_index && one.rq_size > 0;
+        if (failed && read_word(one.doorbell, MLX5_RCV_DBR, word) &&
+            (word & 0xffff) != one.resp.rq_consumed) {
+            shared_.pending.add(i);
+        }
+    }
+    for (uint32_t i = self.cqs.next(0); i != self.cqs.none; i = self.cqs.next(i + 1)) {
+        const cq &one = shared_.cqs[i];
+        force = force || (read_word(one.doorbell, cq_arm_word, word) && word != one.arm_seen);
+    }
+    return force;
+}
+
+void engine::revisit_all() noexcept
+{
+    process_slot &self = shared_.processes[memory_.self()];
+    for (uint32_t i = self.qps.next(0); i != self.qps.none; i = self.qps.next(i + 1)) {
+        shared_.pending.add(i);
+    }
+}
+
+} // namespace ufx::swhca

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// engine: runs the devices. Whoever calls it - a trapped doorbell, a hook, a thread, or a test that
+// steps - holds the lock while a pass works, for any process's QPs that it can reach.
+#ifndef UFX_SWHCA_ENGINE_ENGINE_H
+#define UFX_SWHCA_ENGINE_ENGINE_H
+
+#include "swhca/fabric/fabric.h"
+#include "swhca/model/core.h"
+
+#include <cstdint>
+
+namespace ufx::swhca {
+
+class engine {
+public:
+    engine(image &shared, uint32_t self) noexcept : memory_(shared, self), shared_(shared) {}
+
+    // Takes the lock and works off what there is; returns when the next timer or delivery is due,
+    // or UINT64_MAX. Bounded: it may leave work in `pending`.
+    uint64_t pass(uint64_t now_ns) noexcept;
+
+    // The same, but if another engine is at work, leaves the work to it. Lock-free if there is
+    // none.
+    void try_pass(uint64_t now_ns) noexcept;
+
+    // Finds what this process has posted, without the lock; true if it has armed a completion
+    // queue or posted to a QP in ERR, which takes a pass even if nothing is pending.
+    [[nodiscard]] bool scan_doorbells() noexcept;
+
+    [[nodiscard]] bool has_work() const noexcept { return !shared_.pending.empty(); }
+
+    // Puts every QP of this process into `pending`: others may have left work for it.
+    void revisit_all() noexcept;
+
+    // Runs one command of a model function under the lock, then a pass.
+    template <class Command>
+    auto command(uint64_t now_ns, Command run)
+    {
+        image_lock lock(shared_);
+        core world{shared_, memory_, now_ns};
+        recover(world, lock);
+        auto answer = run(world);
+        finish(world);
+        return answer;
+    }
+
+    [[nodiscard]] image &shared() noexcept { return shared_; }
+
+    [[nodiscard]] uint32_t self() const noexcept { return memory_.self(); }
+
+private:
+    void recover(core &world, const image_lock &lock) noexcept;
+    uint64_t finish(core &world) noexcept;
+    void run_pending(core &world) noexcept;
+    uint64_t run_all_timers(core &world) noexcept;
+    void check_arms(core &world) noexcept;
+    [[nodiscard]] bool read_word(uint64_t doorbell, uint32_t word, uint32_t &out) noexcept;
+
+    process_memory memory_;
+    image &shared_;
+};
+
+} // namespace ufx::swhca
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Futexes that are shared between processes.
+#include "wakeup.h"
+
+#include <climits>
+#include <ctime>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace ufx::swhca {
+
+namespace {
+
+constexpr uint64_t ns_per_s = 1000000000;
+
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+
+} // namespace
+
+void wake_process(image &shared, uint32_t process) noexcept
+{
+    std::atomic<uint32_t> &word = shared.processes[process].wake;
+    // Release: the sleeper sees what it is woken for; pairs with the acquire before it sleeps.
+    word.fetch_add(1, std::memory_order_release);
+    (void)::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void sleep_until(process_slot &slot, uint32_t seen, uint64_t now_ns, uint64_t until_ns) noexcept
+{
+    if (until_ns <= now_ns) {
+        return;
+    }
+    uint64_t left = until_ns - now_ns;
+    timespec wait{static_cast<time_t>(left / ns_per_s), static_cast<long>(left % ns_per_s)};
+    (void)::syscall(SYS_futex, &slot.wake, FUTEX_WAIT, seen, &wait, nullptr, 0);
+}
+
+uint64_t monotonic_ns() noexcept
+{
+    timespec now{};
+    (void)::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * ns_per_s + static_cast<uint64_t>(now.tv_nsec);
+}
+
+} // namespace ufx::swhca

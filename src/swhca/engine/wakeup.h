@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Waking and waiting of helper threads, by a futex in each process's slot.
+#ifndef UFX_SWHCA_ENGINE_WAKEUP_H
+#define UFX_SWHCA_ENGINE_WAKEUP_H
+
+#include "swhca/fabric/image.h"
+
+#include <cstdint>
+
+namespace ufx::swhca {
+
+// Lets the helper thread of `process` run now.
+void wake_process(image &shared, uint32_t process) noexcept;
+
+// The helper's side: sleeps until it is woken after `seen` was read, or until `until_ns` of the
+// monotonic clock.
+void sleep_until(process_slot &slot, uint32_t seen, uint64_t now_ns, uint64_t until_ns) noexcept;
+
+[[nodiscard]] uint64_t monotonic_ns() noexcept;
+
+} // namespace ufx::swhca
+
+#endif

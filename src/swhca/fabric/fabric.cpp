@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Making, mapping and locking the shared image.
+#include "fabric.h"
+
+#include <bit>
+#include <cerrno>
+#include <ctime>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <new>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ufx::swhca {
+
+namespace {
+
+constexpr uint16_t default_pkey = 0xffff;
+constexpr uint32_t first_qpn = 0x48; // the low ones are special in real devices too
+constexpr uint64_t mellanox_oui = 0x0c42a1;
+
+uint64_t monotonic_ns() noexcept
+{
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+uint8_t mtu_code(uint32_t bytes) noexcept
+{
+    return static_cast<uint8_t>(std::countr_zero(bytes) - 7); // IBV_MTU_256 is 1
+}
+
+void store_be64(uint8_t *to, uint64_t value) noexcept
+{
+    for (int i = 7; i >= 0; i--, value >>= 8) {
+        to[i] = static_cast<uint8_t>(value);
+    }
+}
+
+// GID 0 is the link-local one, and on Ethernet GID 1 is the IPv4 address 10.77.0.<n> of RoCE v2.
+void init_gids(port &one, uint64_t guid, uint32_t index, bool infiniband) noexcept
+{
+    one.gids[0].raw[0] = 0xfe;
+    one.gids[0].raw[1] = 0x80;
+    store_be64(one.gids[0].raw + 8, guid);
+    if (!infiniband) {
+        const uint8_t mapped[] = {0xff, 0xff, 10, 77, 0, static_cast<uint8_t>(index + 1)};
+        std::copy(std::begin(mapped), std::end(mapped), one.gids[1].raw + 10);
+    }
+}
+
+void init_hca(hca &one, uint32_t index, const fabric_options &options) noexcept
+{
+    one.in_use = true;
+    one.guid = mellanox_oui << 40 | 0x0300'0000'00ull | (index + 1);
+    one.next_qpn = first_qpn;
+    one.port.state = IBV_PORT_ACTIVE;
+    one.port.phys_state = 5; // LinkUp, IBA 1.4, table 154
+    one.port.link_layer = options.infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
+    one.port.mtu = mtu_code(options.mtu_bytes);
+    one.port.lid = options.infiniband ? static_cast<uint16_t>(index + 1) : 0;
+    one.port.pkeys[0] = default_pkey;
+    one.port.rate_bps = options.rate_bps;
+    one.port.latency_ns = options.latency_ns;
+    init_gids(one.port, one.guid, index, options.infiniband);
+}
+
+void init_image(image &shared, const fabric_options &options) noexcept
+{
+    init_robust_mutex(shared.lock);
+    for (process_slot &slot : shared.processes) {
+        init_robust_mutex(slot.alive);
+    }
+    for (uint32_t i = 0; i < options.hcas; i++) {
+        init_hca(shared.hcas[i], i, options);
+    }
+    shared.wire_head = shared.wire_tail = shared.wire_free = no_index;
+    shared.working_on = no_index;
+    shared.next_mkey = 0x11;
+    shared.seed_state = options.seed;
+    shared.epoch_ns = monotonic_ns();
+    shared.next_due_ns.store(UINT64_MAX, std::memory_order_relaxed);
+    shared.hca_count = options.hcas;
+    shared.version = image_version;
+    shared.magic = image_magic;
+    // Pairs with the acquire in attach().
+    shared.ready.store(true, std::memory_order_release);
+}
+
+} // namespace
+
+void init_robust_mutex(pthread_mutex_t &mutex) noexcept
+{
+    pthread_mutexattr_t attributes;
+    ::pthread_mutexattr_init(&attributes);
+    ::pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    ::pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    ::pthread_mutex_init(&mutex, &attributes);
+    ::pthread_mutexattr_destroy(&attributes);
+}
+
+ucs::result<ucs::owner<fabric>> fabric::make(ucs::fd file, const fabric_options &options)
+{
+    if (options.hcas == 0 || options.hcas > max_hcas || options.mtu_bytes < 256 ||
+        options.mtu_bytes > max_mtu_bytes || !std::has_single_bit(options.mtu_bytes)) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    if (::ftruncate(file.get(), sizeof(image)) != 0) {
+        return ucs::status_from_errno(errno);
+    }
+    ucs::result<ucs::mapping> mapped = ucs::mapping::file(file.get(), sizeof(image), true);
+    if (!mapped) {
+        return mapped.error();
+    }
+    auto made = ucs::make_owner<fabric>(std::move(file), std::move(*mapped));
+    init_image(made->shared(), options);
+    return made;
+}
+
+ucs::result<ucs::owner<fabric>> fabric::create(const std::string &path,
+                                               const fabric_options &options)
+{
+    ucs::fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file) {
+        return errno == EEXIST ? UFX_ERR_ALREADY_EXISTS : ucs::status_from_errno(errno);
+    }
+    return make(std::move(file), options);
+}
+
+ucs::result<ucs::owner<fabric>> fabric::create_private(const fabric_options &options)
+{
+    ucs::fd file(::memfd_create("ufx-swhca", MFD_CLOEXEC));
+    if (!file) {
+        return ucs::status_from_errno(errno);
+    }
+    return make(std::move(file), options);
+}
+
+ucs::result<ucs::owner<fabric>> fabric::attach(const std::string &path)
+{
+    ucs::fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    struct stat info {};
+    if (!file || ::fstat(file.get(), &info) != 0) {
+        return errno == ENOENT ? UFX_ERR_NO_ELEM : ucs::status_from_errno(errno);
+    }
+    if (info.st_size == 0) {
+        return UFX_ERR_BUSY;
+    }
+    if (static_cast<uint64_t>(info.st_size) != sizeof(image)) {
+        return UFX_ERR_VERSION;
+    }
+    ucs::result<ucs::mapping> mapped = ucs::mapping::file(file.get(), sizeof(image), true);
+    if (!mapped) {
+        return mapped.error();
+    }
+    auto made = ucs::make_owner<fabric>(std::move(file), std::move(*mapped));
+    image &shared = made->shared();
+    if (!shared.ready.load(std::memory_order_acquire)) {
+        return UFX_ERR_BUSY;
+    }
+    if (shared.magic != image_magic || shared.version != image_version) {
+        return UFX_ERR_VERSION;
+    }
+    return made;
+}
+
+image_lock::image_lock(image &shared) noexcept : shared_(shared)
+{
+    judge(::pthread_mutex_lock(&shared.lock));
+}
+
+image_lock::image_lock(image &shared, std::try_to_lock_t) noexcept : shared_(shared)
+{
+    judge(::pthread_mutex_trylock(&shared.lock));
+}
+
+image_lock::~image_lock()
+{
+    if (held_) {
+        shared_.working_on = no_index;
+        ::pthread_mutex_unlock(&shared_.lock);
+    }
+}
+
+void image_lock::judge(int status) noexcept
+{
+    held_ = status == 0 || status == EOWNERDEAD;
+    if (status == EOWNERDEAD) {
+        ::pthread_mutex_consistent(&shared_.lock);
+        torn_qp_ = shared_.working_on;
+    }
+}
+
+} // namespace ufx::swhca

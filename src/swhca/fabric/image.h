@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The shared image: the state of every device, queue and packet of a fabric, mapped by each
+// process. It holds no pointers, only indices. Unless a field says otherwise, it is read and
+// written by the holder of `lock`. An address in it belongs to the memory of the process that owns
+// the object.
+#ifndef UFX_SWHCA_FABRIC_IMAGE_H
+#define UFX_SWHCA_FABRIC_IMAGE_H
+
+#include "bitmap.h"
+
+#include "swhca/faults/rule.h"
+#include "swhca/wire/cqe.h"
+#include "swhca/wire/packet.h"
+
+#include <atomic>
+#include <cstdint>
+#include <pthread.h>
+
+namespace ufx::swhca {
+
+inline constexpr uint32_t max_hcas = 8;
+inline constexpr uint32_t max_processes = 64;
+inline constexpr uint32_t max_contexts = 256;
+inline constexpr uint32_t max_pds = 2048;
+inline constexpr uint32_t max_channels = 1024;
+inline constexpr uint32_t max_mrs = 16384;
+inline constexpr uint32_t max_cqs = 4096;
+inline constexpr uint32_t max_srqs = 1024;
+inline constexpr uint32_t max_qps = 4096;
+inline constexpr uint32_t max_packets = 8192;
+inline constexpr uint32_t max_gids = 16;
+inline constexpr uint32_t max_pkeys = 8;
+inline constexpr uint32_t max_held_cqes = 1024;
+inline constexpr uint32_t max_mtu_bytes = 4096;
+inline constexpr uint32_t max_rd_atomic = 16;
+inline constexpr uint32_t max_outstanding = 256; // WQEs of a QP that are sent and not acknowledged
+inline constexpr uint32_t no_index = UINT32_MAX;
+inline constexpr uint64_t held_for_ever = UINT64_MAX; // due time of a packet that a rule holds
+
+// A process with open devices. `alive` is a robust mutex that its helper thread holds while it
+// runs: whoever can lock it knows that the process is gone, zombies and reused pids included.
+struct process_slot {
+    bool in_use;
+    int32_t pid;
+    pthread_mutex_t alive;
+    std::atomic<uint32_t> wake;         // futex of its helper thread; any process increments it
+    std::atomic<uint64_t> sleeps_until; // written by its helper, read by its engine
+    bool reachable;                     // others may read and write its memory
+    uint64_t probe;                     // address of a word by which they find out
+    shared_bitmap<max_qps> qps;         // its QPs
+    shared_bitmap<max_cqs> cqs;         // its CQs that have a completion channel
+};
+
+struct counters {
+    uint64_t sent;
+    uint64_t received;
+    uint64_t dropped;
+    uint64_t retransmitted;
+    uint64_t acks;
+    uint64_t naks;
+    uint64_t rnrs;
+    uint64_t timeouts;
+    uint64_t duplicates;
+};
+
+struct port {
+    uint8_t state; // IBV_PORT_*
+    uint8_t phys_state;
+    uint8_t link_layer; // IBV_LINK_LAYER_*
+    uint8_t mtu;        // IBV_MTU_*
+    uint16_t lid;
+    uint16_t pkeys[max_pkeys];
+    gid gids[max_gids];
+    uint64_t rate_bps; // 0: as fast as it goes
+    uint64_t latency_ns;
+    uint64_t tx_free_ns; // when the last packet that was sent has left
+    bool backlogged;     // a sender waits for the port
+};
+
+struct hca {
+    bool in_use;
+    bool dead; // device fatal: every command fails with EIO
+    uint64_t guid;
+    uint32_t next_qpn;
+    uint16_t qp_of[max_qps]; // by the low bits of the QPN: index into qps + 1, 0 if there is none
+    struct port port;
+    struct counters counters;
+};
+
+// An open of a device. Events are written to the write end of a pipe of the process.
+struct context {
+    bool in_use;
+    uint8_t hca;
+    uint32_t process;
+    int32_t async_fd; // write end
+};
+
+struct pd {
+    bool in_use;
+    uint32_t context;
+    uint32_t users;
+};
+
+struct mr {
+    bool in_use;
+    uint32_t key; // lkey and rkey
+    uint32_t pd;
+    uint32_t context;
+    uint32_t access;
+    uint64_t start; // address in the process
+    uint64_t length;
+    uint64_t iova; // address as requests name it
+};
+
+struct channel {
+    bool in_use;
+    uint32_t context;
+    int32_t write_fd;
+    uint32_t users;
+};
+
+struct cq {
+    bool in_use;
+    bool ignore_overrun;
+    bool overrun;
+    bool stalled;
+    uint8_t cqe_bytes; // 64 or 128
+    uint8_t log_size;
+    uint32_t context;
+    uint32_t channel; // or no_index
+    uint32_t users;
+    uint64_t buffer;
+    uint64_t doorbell;
+    uint64_t user_handle;
+    uint32_t produced;
+    uint32_t consumed; // as last read from the doorbell record
+    uint32_t arm_seen; // arm word that was acted upon
+    bool armed;
+    bool armed_solicited;
+    uint32_t notified_at;  // `produced` at the last event
+    uint32_t solicited_at; // `produced` after the last solicited CQE
+    uint32_t events;       // completion events written
+    uint32_t async_events;
+};
+
+struct srq {
+    bool in_use;
+    uint32_t context;
+    uint32_t pd;
+    uint32_t users;
+    uint64_t buffer;
+    uint64_t doorbell;
+    uint64_t user_handle;
+    uint32_t uidx;
+    uint32_t wqe_shift;
+    uint32_t size;
+    uint32_t max_wr;
+    uint32_t max_sge;
+    uint16_t head;     // WQE that is consumed next
+    uint16_t consumed; // counts like the doorbell record
+    uint32_t limit;    // 0: not armed
+    uint32_t events;
+};
+
+// A send WQE between its fetch and its completion.
+struct sent_wqe {
+    uint16_t index; // of its first basic block
+    uint16_t blocks;
+    uint8_t opcode;
+    bool signaled;
+    bool read_like;   // its response carries data: a read or an atomic
+    uint8_t syndrome; // local error that is reported when all before it are done; 0: none
+    uint32_t psn;
+    uint32_t packets;
+    uint32_t length;
+    uint32_t received; // packets of the response
+};
+
+// A read or an atomic that the responder remembers, so that it answers a duplicate again.
+struct resource {
+    bool in_use;
+    bool pending; // a response is to be sent
+    bool atomic;
+    uint32_t psn;
+    uint32_t packets;
+    uint32_t next; // packet of the response to be sent next
+    uint32_t rkey;
+    uint32_t length;
+    uint32_t msn;
+    uint64_t va;
+    uint64_t old_value;
+};
+
+// A receive WQE that a message is being scattered into.
+struct receive {
+    bool held;
+    bool from_srq;
+    uint16_t counter; // as the CQE names it
+    uint32_t sges;
+    uint32_t offset; // bytes scattered so far
+    uint64_t wqe;    // address of its first data segment
+};
+
+struct path {
+    gid dgid;
+    uint16_t dlid;
+    uint8_t sgid_index;
+    uint8_t sl;
+    uint8_t hop_limit;
+    uint8_t traffic_class;
+    uint8_t src_path_bits;
+    uint8_t static_rate;
+    bool global;
+    uint8_t port_num;
+    uint32_t flow_label;
+};
+
+struct qp_attributes {
+    uint8_t mtu;
+    uint8_t timeout;
+    uint8_t retry_count;
+    uint8_t rnr_retry;
+    uint8_t min_rnr_timer;
+    uint8_t max_rd_atomic;
+    uint8_t max_dest_rd_atomic;
+    uint8_t port_num;
+    uint16_t pkey_index;
+    uint32_t access;
+    uint32_t qkey;
+    uint32_t dest_qpn;
+    uint32_t rq_psn;
+    uint32_t sq_psn;
+    struct path path;
+};
+
+// What the requester side of a QP knows. The ring holds WQEs from `head` to `tail`, of which those
+// before `next` have been sent at least in part.
+struct requester_state {
+    uint16_t fetched;  // basic blocks, as the doorbell counts
+    uint32_t next_psn; // of a WQE that is fetched next
+    uint32_t head;
+    uint32_t tail;
+    uint32_t next;
+    uint32_t next_packet; // within the WQE `next`
+    uint32_t unacked_psn; // oldest PSN without an answer
+    uint32_t highest_psn; // one past the highest that was ever sent
+    uint32_t reads;       // reads and atomics without an answer
+    uint8_t retries_left;
+    uint8_t rnr_left;
+    uint64_t ack_deadline_ns; // 0: not running
+    uint64_t rnr_deadline_ns; // 0: not waiting
+    uint64_t resume_ns;       // 0: not waiting for room on the wire
+};
+
+struct responder_state {
+    uint32_t expected_psn;
+    uint32_t msn;
+    bool in_message; // between the first and the last packet of a SEND or WRITE
+    packet_kind message_kind;
+    uint64_t write_va;
+    uint32_t write_rkey;
+    uint32_t write_left;
+    bool ack_pending;
+    bool nak_pending;
+    bool nak_sent; // no second NAK until the expected packet has come
+    uint8_t nak_syndrome;
+    uint32_t nak_psn;
+    uint16_t rq_consumed;
+    struct receive receive;
+    uint32_t resource_head;
+    uint32_t resource_tail;
+    resource resources[max_rd_atomic];
+};
+
+struct qp {
+    bool in_use;
+    uint8_t hca;
+    uint8_t type;  // IBV_QPT_*
+    uint8_t state; // IBV_QPS_*
+    bool sq_error; // IBV_QPS_SQE: a UD QP that goes on receiving
+    bool sq_signal_all;
+    bool last_wqe_reported;
+    bool doorbell_swallowed;
+    uint32_t qpn;
+    uint32_t process;
+    uint32_t context;
+    uint32_t pd;
+    uint32_t send_cq;
+    uint32_t recv_cq;
+    uint32_t srq; // or no_index
+    uint64_t user_handle;
+    uint32_t uidx;
+    uint64_t buffer;
+    uint64_t doorbell;
+    uint64_t sq_buffer;
+    uint32_t sq_blocks;
+    uint32_t rq_size;
+    uint32_t rq_shift;
+    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
+    std::atomic<uint32_t> sq_doorbell; // basic blocks posted; written by the owner's engine
+    uint32_t events;
+    qp_attributes attr;
+    requester_state req;
+    responder_state resp;
+    struct counters counters;
+    sent_wqe ring[max_outstanding];
+};
+
+// A CQE that a fault keeps back.
+struct held_cqe {
+    uint32_t cq;
+    uint64_t due_ns;
+    completion what;
+};
+
+// A packet that is under way, in order of its due time.
+struct packet_slot {
+    uint32_t next;
+    uint32_t prev;
+    uint64_t due_ns;
+    packet header;
+    uint8_t payload[max_mtu_bytes];
+};
+
+struct image {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t hca_count;
+    std::atomic<bool> ready; // set once by the creator
+    pthread_mutex_t lock;    // robust: the next holder cleans up after one that was killed
+    std::atomic<uint64_t> next_due_ns; // earliest timer or delivery; written by the lock's holder
+    // What the holder of the lock works on, so that its successor knows what may be torn.
+    uint32_t working_on; // QP index or no_index
+    uint64_t seed_state; // of the generator that decides faults
+    uint64_t epoch_ns;   // when the fabric was made; times of rules count from it
+
+    shared_bitmap<max_qps> pending; // QPs with work; any process adds
+    shared_bitmap<max_qps> timers;  // QPs with a running timer
+
+    uint32_t next_mkey;
+    uint32_t next_ah;
+    uint32_t wire_head, wire_tail, wire_free, wire_fresh, wire_used; // lists of packets
+
+    uint32_t held_cqe_count;
+    held_cqe held_cqes[max_held_cqes]; // in order of their completion
+
+    uint32_t rule_count;
+    fault_rule rules[max_rules];
+
+    process_slot processes[max_processes];
+    hca hcas[max_hcas];
+    context contexts[max_contexts];
+    pd pds[max_pds];
+    channel channels[max_channels];
+    cq cqs[max_cqs];
+    srq srqs[max_srqs];
+    mr mrs[max_mrs];
+    qp qps[max_qps];
+    packet_slot packets[max_packets];
+};
+
+inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
+inline constexpr uint32_t image_version = 1;
+
+} // namespace ufx::swhca
+
+#endif

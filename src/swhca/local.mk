@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# swhca: the software ConnectX. libswhca_model.la is the device model, a plain library that tests
+# step; libufx_swhca.so is the same with the shim, to be preloaded; ufx_swhca starts and steers it.
+if SWHCA
+noinst_LTLIBRARIES += libswhca_model.la
+UNIT_swhca_base = %D%/engine/address_space.cpp %D%/engine/guarded_copy.cpp \
+	%D%/engine/process_memory.cpp %D%/engine/wakeup.cpp %D%/fabric/fabric.cpp %D%/wire/cqe.cpp \
+	%D%/wire/wqe.cpp
+UNIT_swhca_faults = %D%/faults/schedule.cpp %D%/faults/units.cpp
+UNIT_swhca_model = %D%/model/completion_queue.cpp %D%/model/datagram.cpp %D%/model/device.cpp \
+	%D%/model/events.cpp %D%/model/payload.cpp %D%/model/queue_pair.cpp \
+	%D%/model/receive_queue.cpp %D%/model/verbs.cpp %D%/model/verbs_qp.cpp
+UNIT_swhca_protocol = %D%/engine/engine.cpp %D%/engine/link.cpp %D%/engine/membership.cpp \
+	 %D%/faults/faults.cpp \
+	%D%/model/requester.cpp %D%/model/requester_answers.cpp %D%/model/responder.cpp \
+	%D%/model/send_queue.cpp %D%/model/send_ring.cpp
+UNIT_swhca_abi = %D%/abi/command.cpp %D%/abi/event_pipe.cpp %D%/abi/uverbs_file.cpp \
+	%D%/abi/uverbs_objects.cpp %D%/abi/uverbs_qp.cpp
+SWHCA_MODEL_SOURCES = $(UNIT_swhca_base) $(UNIT_swhca_model) $(UNIT_swhca_protocol) \
+	$(UNIT_swhca_abi) $(UNIT_swhca_faults) \
+	%D%/abi/command.h %D%/abi/event_pipe.h %D%/abi/uverbs_file.h \
+	%D%/engine/address_space.h %D%/engine/engine.h %D%/engine/guarded_copy.h %D%/engine/link.h \
+	%D%/engine/membership.h \
+	%D%/engine/process_memory.h %D%/engine/wakeup.h \
+	%D%/fabric/bitmap.h %D%/fabric/fabric.h %D%/fabric/image.h \
+	%D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h %D%/faults/units.h \
+	%D%/model/completion_queue.h %D%/model/core.h %D%/model/datagram.h %D%/model/device.h \
+	%D%/model/events.h %D%/model/lookup.h %D%/model/payload.h %D%/model/queue_pair.h \
+	%D%/model/receive_queue.h %D%/model/requester.h %D%/model/responder.h \
+	%D%/model/send_queue.h %D%/model/send_ring.h %D%/model/verbs.h \
+	%D%/wire/cqe.h %D%/wire/packet.h %D%/wire/wqe.h
+if UNITY
+nodist_libswhca_model_la_SOURCES = unity/swhca_base.cpp unity/swhca_model.cpp \
+	unity/swhca_protocol.cpp unity/swhca_abi.cpp unity/swhca_faults.cpp
+EXTRA_libswhca_model_la_SOURCES = $(SWHCA_MODEL_SOURCES)
+else
+libswhca_model_la_SOURCES = $(SWHCA_MODEL_SOURCES)
+endif
+endif

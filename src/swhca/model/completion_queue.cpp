@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The doorbell record of a CQ: word 0 is the consumer index, word 1 the arm word, both big-endian;
+// bit 24 of the arm word asks for solicited completions only, its low 24 bits are the index.
+#include "completion_queue.h"
+
+#include "events.h"
+
+#include "swhca/faults/faults.h"
+#include "ucs/bytes.h"
+
+#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+
+namespace ufx::swhca {
+
+namespace {
+
+constexpr uint32_t index_mask = 0xffffff;
+constexpr uint32_t arm_solicited_bit = 1u << 24;
+
+uint32_t owner_of(core &world, const cq &one) noexcept
+{
+    return world.shared.contexts[one.context].process;
+}
+
+bool read_word(core &world, const cq &one, uint32_t word, uint32_t &out) noexcept
+{
+    uint32_t raw = 0;
+    if (!world.memory.read(owner_of(world, one), one.doorbell + word * sizeof(raw), &raw,
+                           sizeof(raw))) {
+        return false;
+    }
+    out = ucs::load_be<uint32_t>(&raw);
+    return true;
+}
+
+bool has_room(core &world, cq &one) noexcept
+{
+    uint32_t size = 1u << one.log_size;
+    if (one.ignore_overrun || one.produced - one.consumed < size) {
+        return true;
+    }
+    uint32_t index = 0;
+    if (!read_word(world, one, cq_consumer_word, index)) {
+        return false;
+    }
+    one.consumed = one.produced - ((one.produced - index) & index_mask);
+    return one.produced - one.consumed < size;
+}
+
+// True if the program has armed since the last look.
+bool look_at_arm(core &world, cq &one, uint32_t &word) noexcept
+{
+    if (one.channel == no_index || !read_word(world, one, cq_arm_word, word) ||
+        word == one.arm_seen) {
+        return false;
+    }
+    one.arm_seen = word;
+    one.armed = true;
+    one.armed_solicited = (word & arm_solicited_bit) != 0;
+    return true;
+}
+
+void notify(core &world, cq &one) noexcept
+{
+    one.armed = false;
+    one.notified_at = one.produced;
+    raise_completion_event(world, one);
+}
+
+void write_cqe(core &world, cq &one, const completion &what) noexcept
+{
+    if (one.overrun) {
+        return;
+    }
+    if (!has_room(world, one)) {
+        one.overrun = true;
+        raise_cq_event(world, one, IBV_EVENT_CQ_ERR);
+        return;
+    }
+    uint32_t slot = one.produced & ((1u << one.log_size) - 1);
+    uint64_t va =
+        one.buffer + static_cast<uint64_t>(slot) * one.cqe_bytes + (one.cqe_bytes - cqe_bytes);
+    cqe_image image = encode(what, (one.produced >> one.log_size & 1) != 0);
+    if (!world.memory.write(owner_of(world, one), va, image.data(), image.size())) {
+        return;
+    }
+    one.produced++;
+    bool error = what.opcode == MLX5_CQE_REQ_ERR || what.opcode == MLX5_CQE_RESP_ERR;
+    if (what.solicited || error) {
+        one.solicited_at = one.produced;
+    }
+    uint32_t word = 0;
+    (void)look_at_arm(world, one, word);
+    if (one.armed && (!one.armed_solicited || what.solicited || error)) {
+        notify(world, one);
+    }
+}
+
+void keep(core &world, uint32_t cq_index, uint64_t due_ns, const completion &what) noexcept
+{
+    image &shared = world.shared;
+    if (shared.held_cqe_count == max_held_cqes) {
+        write_cqe(world, shared.cqs[cq_index], what);
+        return;
+    }
+    shared.held_cqes[shared.held_cqe_count++] = {cq_index, due_ns, what};
+}
+
+// CQEs of a queue stay in order: one behind a CQE that is kept back waits too.
+bool waits(const image &shared, uint32_t cq_index) noexcept
+{
+    for (uint32_t i = 0; i < shared.held_cqe_count; i++) {
+        if (shared.held_cqes[i].cq == cq_index) {
+            return true;
+        }
+    }
+    return shared.cqs[cq_index].stalled;
+}
+
+} // namespace
+
+void complete(core &world, qp &one, uint32_t cq_index, completion what) noexcept
+{
+    uint64_t due_ns = 0;
+    bool twice = false;
+    if (world.shared.rule_count > 0) {
+        const fault_rule *rule = match_completion(world, one, what);
+        if (rule != nullptr && rule->action == fault_action::ERROR_CQE) {
+            what.opcode = what.opcode == MLX5_CQE_REQ ? MLX5_CQE_REQ_ERR : MLX5_CQE_RESP_ERR;
+            what.syndrome = static_cast<uint8_t>(rule->param);
+        }
+        twice = rule != nullptr && rule->action == fault_action::DUPLICATE_CQE;
+        if (rule != nullptr && rule->action == fault_action::HOLD_CQE) {
+            due_ns = world.now_ns + rule->param;
+        }
+    }
+    for (int copies = twice ? 2 : 1; copies > 0; copies--) {
+        if (due_ns != 0 || waits(world.shared, cq_index)) {
+            keep(world, cq_index, due_ns, what);
+        } else {
+            write_cqe(world, world.shared.cqs[cq_index], what);
+        }
+    }
+}
+
+void check_arm(core &world, cq &one) noexcept
+{
+    uint32_t word = 0;
+    if (!look_at_arm(world, one, word)) {
+        return;
+    }
+    uint32_t newest = one.armed_solicited ? one.solicited_at : one.produced;
+    bool unseen = ((newest - word) & index_mask) != 0 && psn_diff(newest, word & index_mask) > 0;
+    if (unseen && psn_diff(newest, one.notified_at) > 0) {
+        notify(world, one);
+    }
+}
+
+uint64_t release_held_cqes(core &world) noexcept
+{
+    image &shared = world.shared;
+    uint64_t next_ns = UINT64_MAX;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < shared.held_cqe_count; i++) {
+        held_cqe one = shared.held_cqes[i];
+        bool behind = false;
+        for (uint32_t k = 0; k < kept; k++) {
+            behind = behind || shared.held_cqes[k].cq == one.cq;
+        }
+        if (shared.cqs[one.cq].stalled || behind || one.due_ns > world.now_ns) {
+            if (!shared.cqs[one.cq].stalled && !behind && one.due_ns < next_ns) {
+                next_ns = one.due_ns;
+            }
+            shared.held_cqes[kept++] = one;
+        } else {
+            write_cqe(world, shared.cqs[one.cq], one.what);
+        }
+    }
+    shared.held_cqe_count = kept;
+    return next_ns;
+}
+
+void forget_held_cqes(core &world, uint32_t cq_index) noexcept
+{
+    image &shared = world.shared;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < shared.held_cqe_count; i++) {
+        if (shared.held_cqes[i].cq != cq_index) {
+            shared.held_cqes[kept++] = shared.held_cqes[i];
+        }
+    }
+    shared.held_cqe_count = kept;
+}
+
+} // namespace ufx::swhca

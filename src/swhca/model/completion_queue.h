@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Completion queues: writing CQEs, arming, and the faults that act on CQEs.
+#ifndef UFX_SWHCA_MODEL_COMPLETION_QUEUE_H
+#define UFX_SWHCA_MODEL_COMPLETION_QUEUE_H
+
+#include "core.h"
+
+#include "swhca/wire/cqe.h"
+
+#include <cstdint>
+
+namespace ufx::swhca {
+
+// Completes something of `one` on its send or receive CQ, after the faults have had their say.
+// A full CQ loses the CQE, fails for good and raises CQ_ERR.
+void complete(core &world, qp &one, uint32_t cq_index, completion what) noexcept;
+
+// Looks at the arm word: a program that armed after the last event and has not seen all CQEs that
+// were there is notified at once.
+void check_arm(core &world, cq &one) noexcept;
+
+// Writes the CQEs whose time has come; returns when the next is due, or UINT64_MAX.
+uint64_t release_held_cqes(core &world) noexcept;
+
+// Forgets what is kept back for a CQ that is destroyed.
+void forget_held_cqes(core &world, uint32_t cq_index) noexcept;
+
+// Words of the doorbell record.
+inline constexpr uint32_t cq_consumer_word = 0;
+inline constexpr uint32_t cq_arm_word = 1;
+
+inline constexpr uint32_t unarmed_word = UINT32_MAX; // in the arm record of a new CQ
+
+} // namespace ufx::swhca
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ports going down and up, tables that change, and the death of a device.
+#include "device.h"
+
+#include "events.h"
+#include "queue_pair.h"
+
+#include <infiniband/verbs.h>
+
+namespace ufx::swhca {
+
+namespace {
+
+constexpr uint8_t phys_link_up = 5; // IBA 1.4, table 154
+constexpr uint8_t phys_disabled = 3;
+
+void tell_if(core &world, uint32_t hca, uint32_t event, bool tell) noexcept
+{
+    if (tell) {
+        raise_device_event(world, hca, event);
+    }
+}
+
+} // namespace
+
+void set_port_state(core &world, uint32_t hca, bool up, bool tell) noexcept
+{
+    port &one = world.shared.hcas[hca].port;
+    uint8_t state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+    if (one.state == state) {
+        return;
+    }
+    one.state = state;
+    one.phys_state = up ? phys_link_up : phys_disabled;
+    tell_if(world, hca, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, tell);
+}
+
+void set_lid(core &world, uint32_t hca, uint16_t lid, bool tell) noexcept
+{
+    world.shared.hcas[hca].port.lid = lid;
+    tell_if(world, hca, IBV_EVENT_LID_CHANGE, tell);
+}
+
+void set_pkey(core &world, uint32_t hca, uint32_t index, uint16_t value, bool tell) noexcept
+{
+    if (index < max_pkeys) {
+        world.shared.hcas[hca].port.pkeys[index] = value;
+        tell_if(world, hca, IBV_EVENT_PKEY_CHANGE, tell);
+    }
+}
+
+void clear_gid(core &world, uint32_t hca, uint32_t index, bool tell) noexcept
+{
+    if (index < max_gids) {
+        world.shared.hcas[hca].port.gids[index] = {};
+        tell_if(world, hca, IBV_EVENT_GID_CHANGE, tell);
+    }
+}
+
+void fail_device(core &world, uint32_t hca) noexcept
+{
+    struct hca &one = world.shared.hcas[hca];
+    if (one.dead) {
+        return;
+    }
+    one.dead = true;
+    for (qp &each : world.shared.qps) {
+        if (each.in_use && each.hca == hca && each.state != IBV_QPS_RESET) {
+            enter_error(world, each);
+        }
+    }
+    raise_device_event(world, hca, IBV_EVENT_DEVICE_FATAL);
+}
+
+void raise_injected_event(core &world, uint32_t hca, uint32_t qpn, uint32_t event) noexcept
+{
+    switch (event) {
+    case IBV_EVENT_CQ_ERR:
+        for (cq &one : world.shared.cqs) {
+            if (one.in_use && world.shared.contexts[one.context].hca == hca) {
+                raise_cq_event(world, one, event);
+            }
+        }
+        return;
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+        for (srq &one : world.shared.srqs) {
+            if (one.in_use && world.shared.contexts[one.context].hca == hca) {
+                raise_srq_event(world, one, event);
+            }
+        }
+        return;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+        for (qp &one : world.shared.qps) {
+            if (one.in_use && one.hca == hca && (qpn == 0 || one.qpn == qpn)) {
+                raise_qp_event(world, one, event);
+            }
+        }
+        return;
+    default:
+        raise_device_event(world, hca, event);
+    }
+}
+
+} // namespace ufx::swhca

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writing events. Layouts: struct ib_uverbs_async_event_desc and ib_uverbs_comp_event_desc.
+#include "events.h"
+
+#include "ucs/fd.h"
+
+#include <array>
+#include <cstdio>
+#include <fcntl.h>
+#include <rdma/ib_user_verbs.h>
+#include <unistd.h>
+
+namespace ufx::swhca {
+
+namespace {
+
+// A pipe of another process is opened by way of its descriptor in /proc; a full pipe, or a process
+// that is gone, loses the event.
+bool write_pipe(core &world, uint32_t process, int number, const void *data, size_t size) noexcept
+{
+    if (number < 0) {
+        return false;
+    }
+    if (process == world.memory.self()) {
+        return ::write(number, data, size) == static_cast<ssize_t>(size);
+    }
+    std::array<char, 64> path;
+    std::snprintf(path.data(), path.size(), "/proc/%d/fd/%d", world.shared.processes[process].pid,
+                  number);
+    ucs::fd pipe(::open(path.data(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    return pipe.valid() && ::write(pipe.get(), data, size) == static_cast<ssize_t>(size);
+}
+
+bool raise(core &world, uint32_t context_index, uint64_t element, uint32_t event) noexcept
+{
+    const context &one = world.shared.contexts[context_index];
+    ib_uverbs_async_event_desc what{};
+    what.element = element;
+    what.event_type = event;
+    return write_pipe(world, one.process, one.async_fd, &what, sizeof(what));
+}
+
+} // namespace
+
+void raise_qp_event(core &world, qp &one, uint32_t event) noexcept
+{
+    one.events += raise(world, one.context, one.user_handle, event) ? 1 : 0;
+}
+
+void raise_cq_event(core &world, cq &one, uint32_t event) noexcept
+{
+    one.async_events += raise(world, one.context, one.user_handle, event) ? 1 : 0;
+}
+
+void raise_srq_event(core &world, srq &one, uint32_t event) noexcept
+{
+    one.events += raise(world, one.context, one.user_handle, event) ? 1 : 0;
+}
+
+void raise_device_event(core &world, uint32_t hca, uint32_t event) noexcept
+{
+    constexpr uint64_t port_number = 1;
+    for (uint32_t i = 0; i < max_contexts; i++) {
+        const context &one = world.shared.contexts[i];
+        if (one.in_use && one.hca == hca) {
+            (void)raise(world, i, port_number, event);
+        }
+    }
+}
+
+void raise_completion_event(core &world, cq &one) noexcept
+{
+    const channel &to = world.shared.channels[one.channel];
+    ib_uverbs_comp_event_desc what{};
+    what.cq_handle = one.user_handle;
+    one.events += write_pipe(world, world.shared.contexts[to.context].process, to.write_fd, &what,
+                             sizeof(what))
+                      ? 1
+                      : 0;
+}
+
+} // namespace ufx::swhca

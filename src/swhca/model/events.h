@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Asynchronous events and completion events: bytes in the pipes that programs read.
+#ifndef UFX_SWHCA_MODEL_EVENTS_H
+#define UFX_SWHCA_MODEL_EVENTS_H
+
+#include "core.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ufx::swhca {
+
+// Each counts the event on its object, since a destroy command answers how many there were.
+// `event` is an enum ibv_event_type.
+void raise_qp_event(core &world, qp &one, uint32_t event) noexcept;
+void raise_cq_event(core &world, cq &one, uint32_t event) noexcept;
+void raise_srq_event(core &world, srq &one, uint32_t event) noexcept;
+
+// To every open of the device: of its port, or of the device itself.
+void raise_device_event(core &world, uint32_t hca, uint32_t event) noexcept;
+
+// Into the pipe of a completion channel.
+void raise_completion_event(core &world, cq &one) noexcept;
+
+} // namespace ufx::swhca
+
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The error state, the reset, and the turn of a QP.
+#include "queue_pair.h"
+
+#include "datagram.h"
+#include "receive_queue.h"
+#include "requester.h"
+#include "responder.h"
+
+#include "swhca/faults/faults.h"
+
+#include <infiniband/verbs.h>
+
+namespace ufx::swhca {
+
+void enter_error(core &world, qp &one) noexcept
+{
+    one.state = IBV_QPS_ERR;
+    one.req.ack_deadline_ns = one.req.rnr_deadline_ns = one.req.resume_ns = 0;
+    world.shared.timers.remove(world.index_of(one));
+    flush_send_queue(world, one);
+    flush_receive_queue(world, one);
+}
+
+void reset_queue_pair(qp &one) noexcept
+{
+    one.state = IBV_QPS_RESET;
+    one.sq_error = false;
+    one.last_wqe_reported = false;
+    one.sq_doorbell.store(0, std::memory_order_relaxed);
+    one.attr = {};
+    one.req = {};
+    one.resp = {};
+}
+
+bool run_queue_pair(core &world, qp &one) noexcept
+{
+    if (!one.in_use) {
+        return false;
+    }
+    if (one.state == IBV_QPS_ERR) {
+        flush_send_queue(world, one);
+        flush_receive_queue(world, one);
+        return false;
+    }
+    if (one.type == IBV_QPT_UD) {
+        return run_datagrams(world, one);
+    }
+    bool more = run_responder(world, one);
+    if (world.shared.rule_count > 0 && match_swallow(world, one)) {
+        return more;
+    }
+    return run_requester(world, one) || more;
+}
+
+} // namespace ufx::swhca

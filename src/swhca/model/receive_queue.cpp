@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A receive queue is a ring of WQEs, counted by word 0 of the doorbell record. A SRQ is a list:
+// each WQE begins with struct mlx5_wqe_srq_next_seg, which names the one that is consumed after it.
+#include "receive_queue.h"
+
+#include "completion_queue.h"
+#include "events.h"
+
+#include "swhca/wire/wqe.h"
+#include "ucs/bytes.h"
+
+#include <algorithm>
+#include <array>
+#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+
+namespace ufx::swhca {
+
+static_assert(sizeof(mlx5_wqe_srq_next_seg) == wqe_segment_bytes);
+static_assert(offsetof(mlx5_wqe_srq_next_seg, next_wqe_index) == 2);
+
+namespace {
+
+bool read_counter(core &world, uint32_t process, uint64_t doorbell, uint16_t &out) noexcept
+{
+    uint32_t raw = 0;
+    if (!world.memory.read(process, doorbell + MLX5_RCV_DBR * sizeof(raw), &raw, sizeof(raw))) {
+        return false;
+    }
+    out = static_cast<uint16_t>(ucs::load_be<uint32_t>(&raw));
+    return true;
+}
+
+bool take_from_srq(core &world, srq &from, receive &into) noexcept
+{
+    uint32_t process = world.shared.contexts[from.context].process;
+    uint16_t posted = 0;
+    if (!read_counter(world, process, from.doorbell, posted) || posted == from.consumed) {
+        return false;
+    }
+    uint64_t wqe = from.buffer + (static_cast<uint64_t>(from.head) << from.wqe_shift);
+    uint16_t next = 0;
+    if (!world.memory.read(process, wqe + offsetof(mlx5_wqe_srq_next_seg, next_wqe_index), &next,
+                           sizeof(next))) {
+        return false;
+    }
+    next = ucs::load_be<uint16_t>(&next);
+    into = {true,      true,
+            from.head, (1u << from.wqe_shift) / wqe_segment_bytes - 1,
+            0,         wqe + wqe_segment_bytes};
+    from.head = static_cast<uint16_t>(next % from.size);
+    from.consumed++;
+    check_srq_limit(world, from);
+    return true;
+}
+
+bool take_from_queue(core &world, qp &one, receive &into) noexcept
+{
+    uint16_t posted = 0;
+    if (one.rq_size == 0 || !read_counter(world, one.process, one.doorbell, posted) ||
+        posted == one.resp.rq_consumed) {
+        return false;
+    }
+    uint32_t slot = one.resp.rq_consumed & (one.rq_size - 1);
+    into = {true,
+            false,
+            one.resp.rq_consumed,
+            (1u << one.rq_shift) / wqe_segment_bytes,
+            0,
+            one.buffer + (static_cast<uint64_t>(slot) << one.rq_shift)};
+    one.resp.rq_consumed++;
+    return true;
+}
+
+} // namespace
+
+bool take_receive(core &world, qp &one) noexcept
+{
+    if (one.resp.receive.held) {
+        return true;
+    }
+    return one.srq == no_index ? take_from_queue(world, one, one.resp.receive)
+                               : take_from_srq(world, world.shared.srqs[one.srq], one.resp.receive);
+}
+
+uint8_t scatter_receive(core &world, qp &one, const payload &data, uint64_t length,
+                        uint64_t offset) noexcept
+{
+    receive &into = one.resp.receive;
+    uint32_t key_pd = one.srq == no_index ? one.pd : world.shared.srqs[one.srq].pd;
+    std::array<std::byte, max_wqe_bytes> list;
+    uint32_t count = std::min<uint32_t>(into.sges, max_sges);
+    if (!world.memory.read(one.process, into.wqe, list.data(), count * wqe_segment_bytes)) {
+        return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+    }
+    uint64_t skip = into.offset;
+    for (uint32_t i = 0; i < count && length > 0; i++) {
+        data_segment sge{};
+        if (!parse_receive_segment(
+                std::span(list).subspan(i * wqe_segment_bytes, wqe_segment_bytes), sge)) {
+            break;
+        }
+        if (skip >= sge.length) {
+            skip -= sge.length;
+            continue;
+        }
+        uint64_t size = std::min<uint64_t>(sge.length - skip, length);
+        const mr *region = find_region(world, one.hca, key_pd, sge.lkey, sge.va + skip, size,
+                                       IBV_ACCESS_LOCAL_WRITE);
+        if (region == nullptr ||
+            !copy_payload(world, data, offset, locate(world, *region, sge.va + skip, size))) {
+            return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+        }
+        offset += size;
+        length -= size;
+        into.offset += static_cast<uint32_t>(size);
+        skip = 0;
+    }
+    return length == 0 ? 0 : static_cast<uint8_t>(MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR);
+}
+
+void flush_receive_queue(core &world, qp &one) noexcept
+{
+    receive &held = one.resp.receive;
+    while (held.held || (one.srq == no_index && take_receive(world, one))) {
+        completion what{};
+        what.opcode = MLX5_CQE_RESP_ERR;
+        what.syndrome = MLX5_CQE_SYNDROME_WR_FLUSH_ERR;
+        what.wqe_counter = held.counter;
+        what.qpn = one.qpn;
+        what.uidx = one.uidx;
+        held.held = false;
+        complete(world, one, one.recv_cq, what);
+    }
+    if (one.srq != no_index && !one.last_wqe_reported) {
+        one.last_wqe_reported = true;
+        raise_qp_event(world, one, IBV_EVENT_QP_LAST_WQE_REACHED);
+    }
+}
+
+void check_srq_limit(core &world, srq &one) noexcept
+{
+    uint16_t posted = 0;
+    if (one.limit == 0 ||
+        !read_counter(world, world.shared.contexts[one.context].process, one.doorbell, posted)) {
+        return;
+    }
+    if (static_cast<uint16_t>(posted - one.consumed) < one.limit) {
+        one.limit = 0;
+        raise_srq_event(world, one, IBV_EVENT_SRQ_LIMIT_REACHED);
+    }
+}
+
+} // namespace ufx::swhca

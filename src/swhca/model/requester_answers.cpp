@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Answers to what was sent, and timers that run out without one.
+#include "requester.h"
+
+#include "send_queue.h"
+#include "send_ring.h"
+
+#include <algorithm>
+#include <infiniband/mlx5dv.h>
+
+namespace ufx::swhca {
+
+namespace {
+
+void receive_ack(core &world, qp &one, const packet &what) noexcept
+{
+    one.counters.acks++;
+    sent_wqe *read = oldest_read(one);
+    uint32_t end = psn_add(what.psn, 1);
+    if (read != nullptr) {
+        uint32_t missing = psn_add(read->psn, read->received);
+        if (psn_diff(end, missing) > 0) {
+            // What comes after a read is answered, so its own answer was lost.
+            (void)acknowledge(world, one, missing);
+            if (psn_diff(missing, one.req.highest_psn) < 0) {
+                go_back(world, one, missing);
+            }
+            return;
+        }
+    }
+    (void)acknowledge(world, one, end);
+}
+
+uint8_t syndrome_of_nak(uint8_t nak) noexcept
+{
+    switch (nak) {
+    case AETH_NAK_INVALID_REQUEST:
+        return MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR;
+    case AETH_NAK_REMOTE_ACCESS:
+        return MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR;
+    default:
+        return MLX5_CQE_SYNDROME_REMOTE_OP_ERR;
+    }
+}
+
+void receive_rnr_nak(core &world, qp &one, const packet &what) noexcept
+{
+    requester_state &req = one.req;
+    one.counters.rnrs++;
+    (void)acknowledge(world, one, what.psn);
+    if (req.rnr_left == 0) {
+        fail_oldest(world, one, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR);
+        return;
+    }
+    if (req.rnr_left != 7) { // 7 is for ever
+        req.rnr_left--;
+    }
+    // IBA 1.4, table 45, in units of 10 us.
+    constexpr uint32_t timers[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
+                                     16,    24,   32,   48,    64,    96,    128,   192,
+                                     256,   384,  512,  768,   1024,  1536,  2048,  3072,
+                                     4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+    req.rnr_deadline_ns = world.now_ns + timers[what.syndrome & 0x1f] * 10000ull;
+    req.ack_deadline_ns = 0;
+    world.shared.timers.add(world.index_of(one));
+    go_back(world, one, what.psn);
+}
+
+void receive_nak(core &world, qp &one, const packet &what) noexcept
+{
+    one.counters.naks++;
+    (void)acknowledge(world, one, what.psn);
+    if (what.syndrome != AETH_NAK_SEQUENCE) {
+        fail_oldest(world, one, syndrome_of_nak(what.syndrome));
+        return;
+    }
+    if (one.req.retries_left == 0) {
+        fail_oldest(world, one, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
+        return;
+    }
+    one.req.retries_left--;
+    go_back(world, one, what.psn);
+}
+
+// Data of a read, or the old value of an atomic, which lands where the WQE says.
+bool land(core &world, qp &one, const sent_wqe &entry, const packet &what,
+          const payload &data) noexcept
+{
+    fetched_wqe fetched;
+    payload landing;
+    uint64_t offset = static_cast<uint64_t>(entry.received) * mtu_bytes(one.attr.mtu);
+    if (fetch_wqe(world, one, entry.index, fetched) != wqe_error::NONE ||
+        offset + what.length > entry.length ||
+        !gather(world, one, fetched, offset, what.length, IBV_ACCESS_LOCAL_WRITE, landing)) {
+        return false;
+    }
+    uint64_t done = 0;
+    for (uint32_t i = 0; i < landing.count; i++) {
+        if (!copy_payload(world, data, done, landing.pieces[i])) {
+            return false;
+        }
+        done += landing.pieces[i].length;
+    }
+    return true;
+}
+
+void receive_data(core &world, qp &one, const packet &what, const payload &data) noexcept
+{
+    requester_state &req = one.req;
+    sent_wqe *entry = oldest_read(one);
+    if (entry == nullptr) {
+        one.counters.duplicates += what.packets;
+        return;
+    }
+    uint32_t awaited = psn_add(entry->psn, entry->received);
+    int32_t ahead = psn_diff(what.psn, awaited);
+    if (ahead < 0) {
+        one.counters.duplicates += what.packets;
+        return;
+    }
+    // All that came before the read is answered by it.
+    (void)acknowledge(world, one, awaited);
+    if (ahead > 0) {
+        if (psn_diff(awaited, req.highest_psn) < 0) {
+            go_back(world, one, awaited);
+        }
+        return;
+    }
+    if (!land(world, one, *entry, what, data)) {
+        if (is_severed(world, one.process, data)) {
+            return;
+        }
+        fail_oldest(world, one, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+        return;
+    }
+    entry->received += what.packets;
+    if (entry->received >= entry->packets && req.reads > 0) {
+        req.reads--;
+    }
+    (void)acknowledge(world, one, psn_add(awaited, what.packets));
+}
+
+} // namespace
+
+void receive_response(core &world, qp &one, const packet &what, const payload &data) noexcept
+{
+    if (one.state != IBV_QPS_RTS && one.state != IBV_QPS_SQD) {
+        return;
+    }
+    // An answer to what was never sent is a ghost, for instance of a QP that had this number
+    // before.
+    if (psn_diff(what.psn, one.req.highest_psn) >= 0 ||
+        psn_diff(what.psn, one.req.unacked_psn) < -1) {
+        one.counters.duplicates += what.packets;
+        return;
+    }
+    bool refused = is_rnr(what.syndrome) || is_nak(what.syndrome);
+    if (what.kind != packet_kind::ACK) {
+        receive_data(world, one, what, data);
+    } else if (refused && psn_diff(what.psn, one.req.unacked_psn) < 0) {
+        one.counters.duplicates++; // it was accepted meanwhile
+    } else if (is_rnr(what.syndrome)) {
+        receive_rnr_nak(world, one, what);
+    } else if (is_nak(what.syndrome)) {
+        receive_nak(world, one, what);
+    } else {
+        receive_ack(world, one, what);
+    }
+    if (one.state == IBV_QPS_RTS) {
+        (void)fail_head(world, one);
+    }
+}
+
+uint64_t run_timers(core &world, qp &one) noexcept
+{
+    requester_state &req = one.req;
+    uint32_t index = world.index_of(one);
+    if (req.ack_deadline_ns != 0 && req.ack_deadline_ns <= world.now_ns) {
+        req.ack_deadline_ns = 0;
+        one.counters.timeouts++;
+        world.hca_of(one).counters.timeouts++;
+        if (req.retries_left == 0) {
+            fail_oldest(world, one, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
+        } else {
+            req.retries_left--;
+            go_back(world, one, req.unacked_psn);
+        }
+    }
+    for (uint64_t *wait : {&req.rnr_deadline_ns, &req.resume_ns}) {
+        if (*wait != 0 && *wait <= world.now_ns) {
+            *wait = 0;
+            world.shared.pending.add(index);
+        }
+    }
+    uint64_t next_ns = UINT64_MAX;
+    for (uint64_t wait : {req.ack_deadline_ns, req.rnr_deadline_ns, req.resume_ns}) {
+        next_ns = wait != 0 ? std::min(next_ns, wait) : next_ns;
+    }
+    if (next_ns == UINT64_MAX) {
+        world.shared.timers.remove(index);
+    }
+    return next_ns;
+}
+
+} // namespace ufx::swhca

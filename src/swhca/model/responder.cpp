@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Receiving requests in the order of their PSNs. A packet is
+//     expected: checked, carried out, counted; its acknowledgement becomes pending
+//     ahead:    dropped; the first one makes a sequence NAK pending
+//     behind:   a duplicate; acknowledged again, or answered again from the resources
+// Nothing is sent from here: run_responder() does, so that acknowledgements of a run are one.
+#include "responder.h"
+
+#include "completion_queue.h"
+#include "events.h"
+#include "queue_pair.h"
+#include "receive_queue.h"
+
+#include "swhca/engine/link.h"
+
+#include <algorithm>
+#include <infiniband/mlx5dv.h>
+
+namespace ufx::swhca {
+
+namespace {
+
+constexpr uint32_t atomic_bytes = 8;
+
+void wake(core &world, const qp &one) noexcept
+{
+    world.shared.pending.add(world.index_of(one));
+}
+
+void refuse(core &world, qp &one, uint32_t psn, uint8_t syndrome) noexcept
+{
+    if (!world.memory.reaches(one.process)) {
+        return; // a host that is dead answers nothing
+    }
+    one.resp.nak_pending = true;
+    one.resp.nak_psn = psn;
+    one.resp.nak_syndrome = syndrome;
+    wake(world, one);
+}
+
+bool run_response(core &world, qp &one) noexcept;
+
+// Refuses for good: the NAK goes out, then the QP fails.
+void fail(core &world, qp &one, uint32_t psn, uint8_t syndrome, uint32_t event) noexcept
+{
+    if (!world.memory.reaches(one.process)) {
+        return;
+    }
+    refuse(world, one, psn, syndrome);
+    (void)run_response(world, one);
+    if (event != 0) {
+        raise_qp_event(world, one, event);
+    }
+    enter_error(world, one);
+}
+
+void accept(core &world, qp &one, const packet &what, uint32_t psns) noexcept
+{
+    responder_state &resp = one.resp;
+    resp.expected_psn = psn_add(resp.expected_psn, psns);
+    resp.nak_sent = false;
+    if (what.last) {
+        resp.msn = psn_add(resp.msn, 1);
+    }
+    if (what.ack_request) {
+        resp.ack_pending = true;
+        wake(world, one);
+    }
+}
+
+void complete_receive(core &world, qp &one, const packet &what, uint8_t opcode, uint32_t bytes,
+                      uint8_t syndrome) noexcept
+{
+    completion done{};
+    done.opcode = syndrome == 0 ? opcode : static_cast<uint8_t>(MLX5_CQE_RESP_ERR);
+    done.syndrome = syndrome;
+    done.solicited = what.solicited;
+    done.wqe_counter = one.resp.receive.counter;
+    done.qpn = one.qpn;
+    done.uidx = one.uidx;
+    done.byte_count = bytes;
+    done.imm = what.imm;
+    done.timestamp = world.now_ns;
+    one.resp.receive.held = false;
+    complete(world, one, one.recv_cq, done);
+}
+
+// A message is one FIRST, then MIDDLEs of the same kind, then one LAST.
+bool in_sequence(const responder_state &resp, const packet &what) noexcept
+{
+    if (what.kind != packet_kind::SEND && what.kind != packet_kind::WRITE) {
+        return !resp.in_message;
+    }
+    return what.first ? !resp.in_message : resp.in_message && resp.message_kind == what.kind;
+}
+
+void receive_send(core &world, qp &one, const packet &what, const payload &data) noexcept
+{
+    if (!take_receive(world, one)) {
+        refuse(world, one, what.psn,
+               static_cast<uint8_t>(AETH_RNR_NAK | (one.attr.min_rnr_timer & 0x1f)));
+        return;
+    }
+    one.resp.in_message = !what.last;
+    one.resp.message_kind = what.kind;
+    uint8_t syndrome = scatter_receive(world, one, data, what.length);
+    if (syndrome != 0 && is_severed(world, one.process, data)) {
+        return;
+    }
+    if (syndrome != 0) {
+        complete_receive(world, one, what, MLX5_CQE_RESP_SEND, 0, syndrome);
+        fail(world, one, what.psn,
+             syndrome == MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR ? AETH_NAK_INVALID_REQUEST
+                                                            : AETH_NAK_REMOTE_OPERATION,
+             0);
+        return;
+    }
+    accept(world, one, what, what.packets);
+    if (what.last) {
+        complete_receive(world, one, what,
+                         what.has_imm ? MLX5_CQE_RESP_SEND_IMM : MLX5_CQE_RESP_SEND,
+                         one.resp.receive.offset, 0);
+    }
+}
+
+void receive_write(core &world, qp &one, const packet &what, const payload &data) noexcept
+{
+    responder_state &resp = one.resp;
+    if (what.first) {
+        bool granted = (one.attr.access & IBV_ACCESS_REMOTE_WRITE) != 0 &&
+                       (what.dma_length == 0 ||
+                        find_region(world, one.hca, one.pd, what.rkey, what.va, what.dma_length,
+                                    IBV_ACCESS_REMOTE_WRITE) != nullptr);
+        if (!granted) {
+            fail(world, one, what.psn, AETH_NAK_REMOTE_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+            return;
+        }
+        resp.write_va = what.va;
+        resp.write_rkey = what.rkey;
+        resp.write_left = what.dma_length;
+    }
+    if (what.length > resp.write_left || (what.last && what.length != resp.write_left)) {
+        fail(world, one, what.psn, AETH_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR);
+        return;
+    }
+    if (what.has_imm && !take_receive(world, one)) {
+        refuse(world, one, what.psn,
+               static_cast<uint8_t>(AETH_RNR_NAK | (one.attr.min_rnr_timer & 0x1f)));
+        return;
+    }
+    if (what.length > 0) {
+        const mr *region = find_region(world, one.hca, one.pd, resp.write_rkey, resp.write_va,
+                                       what.length, IBV_ACCESS_REMOTE_WRITE);
+        bool landed =
+            region != nullptr &&
+            copy_payload(world, data, 0, locate(world, *region, resp.write_va, what.length));
+        if (!landed && is_severed(world, one.process, data)) {
+            return;
+        }
+        if (!landed) {
+            fail(world, one, what.psn, AETH_NAK_REMOTE_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+            return;
+        }
+    }
+    resp.in_message = !what.last;
+    resp.message_kind = what.kind;
+    resp.write_va += what.length;
+    resp.write_left -= what.length;
+    accept(world, one, what, what.packets);
+    if (what.has_imm) {
+        complete_receive(world, one, what, MLX5_CQE_RESP_WR_IMM, what.dma_length, 0);
+    }
+}
+
+uint32_t resource_limit(const qp &one) noexcept
+{
+    return std::clamp<uint32_t>(one.attr.max_dest_rd_atomic, 1, max_rd_atomic);
+}
+
+// The resource for the next read or atomic; it takes the place of the oldest. nullptr if that one
+// is still being answered: the requester sends more than was agreed.
+resource *next_resource(qp &one) noexcept
+{
+    if (one.attr.max_dest_rd_atomic == 0) {
+        return nullptr;
+    }
+    resource &slot = one.resp.resources[one.resp.resource_tail % resource_limit(one)];
+    if (slot.in_use && slot.pending) {
+        return nullptr;
+    }
+    one.resp.resource_tail++;
+    slot = {};
+    slot.in_use = slot.pending = true;
+    return &slot;
+}
+
+void receive_read(core &world, qp &one, const packet &what) noexcept
+{
+    bool granted =
+        (one.attr.access & IBV_ACCESS_REMOTE_READ) != 0 &&
+        (what.dma_length == 0 || find_region(world, one.hca, one.pd, what.rkey, what.va,
+                                             what.dma_length, IBV_ACCESS_REMOTE_READ) != nullptr);
+    if (!granted) {
+        fail(world, one, what.psn, AETH_NAK_REMOTE_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+        return;
+    }
+    resource *slot = next_resource(one);
+    if (slot == nullptr) {
+        fail(world, one, what.psn, AETH_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR);
+        return;
+    }
+    slot->psn = what.psn;
+    slot->packets = packets_of(what.dma_length, mtu_bytes(one.attr.mtu));
+    slot->rkey = what.rkey;
+    slot->va = what.va;
+    slot->length = what.dma_length;
+    accept(world, one, what, slot->packets);
+    slot->msn = one.resp.msn;
+    one.resp.ack_pending = false; // the data is the answer
+    wake(world, one);
+}
+
+// The lock of the image makes it atomic to every device; to the processor it is not, which is what
+// IBV_ATOMIC_HCA says. Operands are in the byte order of the host.
+void receive_atomic(core &world, qp &one, const packet &what) noexcept
+{
+    const mr *region = nullptr;
+    if ((one.attr.access & IBV_ACCESS_REMOTE_ATOMIC) != 0) {
+        region = find_region(world, one.hca, one.pd, what.rkey, what.va, atomic_bytes,
+                             IBV_ACCESS_REMOTE_ATOMIC);
+    }
+    if (what.va % atomic_bytes != 0) {
+        fail(world, one, what.psn, AETH_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR);
+        return;
+    }
+    memory_piece place{};
+    uint64_t old_value = 0;
+    if (region != nullptr) {
+        place = locate(world, *region, what.va, atomic_bytes);
+    }
+    if (region == nullptr ||
+        !world.memory.read(place.process, place.va, &old_value, sizeof(old_value))) {
+        fail(world, one, what.psn, AETH_NAK_REMOTE_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+        return;
+    }
+    resource *slot = next_resource(one);
+    if (slot == nullptr) {
+        fail(world, one, what.psn, AETH_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR);
+        return;
+    }
+    uint64_t value = what.kind == packet_kind::ATOMIC_FA ? old_value + what.operand
+                     : old_value == what.compare         ? what.operand
+                                                         : old_value;
+    (void)world.memory.write(place.process, place.va, &value, sizeof(value));
+    slot->atomic = true;
+    slot->psn = what.psn;
+    slot->packets = 1;
+    slot->old_value = old_value;
+    accept(world, one, what, 1);
+    slot->msn = one.resp.msn;
+    one.resp.ack_pending = false;
+    wake(world, one);
+}
+
+// A read may ask again for the rest of what it had, so its range replaces the old one.
+void receive_duplicate(core &world, qp &one, const packet &what) noexcept
+{
+    responder_state &resp = one.resp;
+    one.counters.duplicates += what.packets;
+    if (what.kind == packet_kind::SEND || what.kind == packet_kind::WRITE) {
+        resp.ack_pending = true;
+        wake(world, one);
+        return;
+    }
+    for (resource &slot : resp.resources) {
+        int32_t into = psn_diff(what.psn, slot.psn);
+        if (!slot.in_use || into < 0 || into >= static_cast<int32_t>(slot.packets) ||
+            slot.atomic != (what.kind != packet_kind::READ_REQUEST)) {
+            continue;
+        }
+        if (!slot.atomic) {
+            slot.next = static_cast<uint32_t>(into);
+        }
+        slot.pending = true;
+        wake(world, one);
+        return;
+    }
+}
+
+// One run of packets of a read; false if the link has no room or the memory has gone.
+bool send_read_data(core &world, qp &one, resource &slot, uint32_t dst_hca, packet &what) noexcept
+{
+    uint32_t mtu = mtu_bytes(one.attr.mtu);
+    bool direct = link_is_direct(world, one.hca, dst_hca, one.attr.dest_qpn);
+    uint64_t offset = static_cast<uint64_t>(slot.next) * mtu;
+    what.kind = packet_kind::READ_RESPONSE;
+    what.psn = psn_add(slot.psn, slot.next);
+    what.packets = direct ? std::min(slot.packets - slot.next, burst_bytes / mtu) : 1;
+    what.length = static_cast<uint32_t>(
+        std::min<uint64_t>(slot.length - offset, static_cast<uint64_t>(what.packets) * mtu));
+    what.first = slot.next == 0;
+    what.last = slot.next + what.packets == slot.packets;
+    payload data;
+    if (what.length > 0) {
+        const mr *region = find_region(world, one.hca, one.pd, slot.rkey, slot.va + offset,
+                                       what.length, IBV_ACCESS_REMOTE_READ);
+        if (region == nullptr) {
+            return false;
+        }
+        memory_piece piece = locate(world, *region, slot.va + offset, what.length);
+        data.add(piece.process, piece.va, piece.length);
+    }
+    slot.next += what.packets;
+    slot.pending = slot.next < slot.packets;
+    transmit(world, what, data);
+    return true;
+}
+
+packet answer_headers(core &world, const qp &one, uint32_t dst_hca) noexcept
+{
+    packet what{};
+    what.src_hca = one.hca;
+    what.dst_hca = static_cast<uint8_t>(dst_hca);
+    what.dst_qpn = one.attr.dest_qpn;
+    what.src_qpn = one.qpn;
+    what.packets = 1;
+    what.last = true;
+    what.msn = one.resp.msn;
+    world.shared.hcas[one.hca].counters.acks++;
+    return what;
+}
+
+void send_ack(core &world, qp &one, uint32_t dst_hca) noexcept
+{
+    responder_state &resp = one.resp;
+    if (resp.ack_pending) {
+        packet what = answer_headers(world, one, dst_hca);
+        what.kind = packet_kind::ACK;
+        what.syndrome = AETH_ACK;
+        what.psn = psn_add(resp.expected_psn, psn_mask); // the last one that was expected
+        resp.ack_pending = false;
+        transmit(world, what, {});
+    }
+    if (resp.nak_pending) {
+        packet what = answer_headers(world, one, dst_hca);
+        what.kind = packet_kind::ACK;
+        what.syndrome = resp.nak_syndrome;
+        what.psn = resp.nak_psn;
+        resp.nak_pending = false;
+        hca &from = world.shared.hcas[one.hca];
+        (is_rnr(what.syndrome) ? from.counters.rnrs : from.counters.naks)++;
+        transmit(world, what, {});
+    }
+}
+
+// Answers in the order of PSNs: data of reads and atomics first, then the acknowledgement of what
+// came after them.
+bool run_response(core &world, qp &one) noexcept
+{
+    responder_state &resp = one.resp;
+    uint32_t dst_hca = route(world.shared, one.attr.path);
+    uint32_t limit = resource_limit(one);
+    uint32_t sent = 0;
+    for (uint32_t age = limit; age > 0; age--) {
+        resource &slot = resp.resources[(resp.resource_tail + limit - age) % limit];
+        while (slot.in_use && slot.pending) {
+            if (!link_has_room(world, one)) {
+                return false;
+            }
+            if (sent++ == turn_packets) {
+                return true;
+            }
+            packet what = answer_headers(world, one, dst_hca);
+            what.msn = slot.msn;
+            if (slot.atomic) {
+                what.kind = packet_kind::ATOMIC_RESPONSE;
+                what.psn = slot.psn;
+                what.length = atomic_bytes;
+                payload data;
+                data.add(world.memory.self(), reinterpret_cast<uintptr_t>(&slot.old_value),
+                         atomic_bytes);
+                slot.pending = false;
+                transmit(world, what, data);
+            } else if (!send_read_data(world, one, slot, dst_hca, what)) {
+                slot.pending = false;
+                refuse(world, one, slot.psn, AETH_NAK_REMOTE_ACCESS);
+            }
+        }
+    }
+    send_ack(world, one, dst_hca);
+    return false;
+}
+
+} // namespace
+
+void receive_request(core &world, qp &one, const packet &what, const payload &data) noexcept
+{
+    responder_state &resp = one.resp;
+    bool receives =
+        one.state == IBV_QPS_RTR || one.state == IBV_QPS_RTS || one.state == IBV_QPS_SQD;
+    if (one.type != IBV_QPT_RC || !receives || route(world.shared, one.attr.path) != what.src_hca) {
+        world.hca_of(one).counters.dropped += what.packets;
+        return;
+    }
+    int32_t ahead = psn_diff(what.psn, resp.expected_psn);
+    if (ahead > 0) {
+        if (!resp.nak_sent) {
+            resp.nak_sent = true;
+            refuse(world, one, resp.expected_psn, AETH_NAK_SEQUENCE);
+        }
+        return;
+    }
+    if (ahead < 0) {
+        receive_duplicate(world, one, what);
+        return;
+    }
+    if (!in_sequence(resp, what)) {
+        fail(world, one, what.psn, AETH_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR);
+        return;
+    }
+    switch (what.kind) {
+    case packet_kind::SEND:
+        receive_send(world, one, what, data);
+        break;
+    case packet_kind::WRITE:
+        receive_write(world, one, what, data);
+        break;
+    case packet_kind::READ_REQUEST:
+        receive_read(world, one, what);
+        break;
+    default:
+        receive_atomic(world, one, what);
+        break;
+    }
+}
+
+bool run_responder(core &world, qp &one) noexcept
+{
+    bool answers = one.state == IBV_QPS_RTR || one.state == IBV_QPS_RTS || one.state == IBV_QPS_SQD;
+    return answers && run_response(world, one);
+}
+
+} // namespace ufx::swhca

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A completion queue entry as the hardware lays it out: struct mlx5_cqe64 and struct mlx5_err_cqe.
+#ifndef UFX_SWHCA_WIRE_CQE_H
+#define UFX_SWHCA_WIRE_CQE_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace ufx::swhca {
+
+inline constexpr uint32_t cqe_bytes = 64;
+
+struct completion {
+    uint8_t opcode;   // MLX5_CQE_*
+    uint8_t syndrome; // of an error
+    uint8_t vendor_syndrome;
+    uint8_t sent_opcode; // MLX5_OPCODE_* of the WQE; requester only
+    bool solicited;
+    uint16_t wqe_counter;
+    uint32_t qpn;
+    uint32_t uidx;
+    uint32_t byte_count;
+    uint32_t imm;        // as on the wire
+    uint32_t flags_rqpn; // of a datagram: source QP and kind of packet
+    uint16_t slid;
+    uint64_t timestamp;
+};
+
+using cqe_image = std::array<std::byte, cqe_bytes>;
+
+// `owner` is the bit that tells this turn of the queue from the last one.
+[[nodiscard]] cqe_image encode(const completion &from, bool owner) noexcept;
+
+} // namespace ufx::swhca
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Interposed calls on descriptors, and pthread_spin_unlock, which libmlx5 calls after each post and
+// each poll: the hook.
+#include "next.h"
+#include "process.h"
+
+#include <cerrno>
+#include <cstdarg>
+#include <linux/netlink.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+namespace shim = ufx::swhca::shim;
+
+constexpr unsigned long rdma_ioctl_type = 0x1b; // RDMA_IOCTL_MAGIC of <rdma/rdma_user_ioctl_cmds.h>
+
+constinit shim::next_function<int (*)(int, int, int)> next_socket("socket");
+constinit shim::next_function<ssize_t (*)(int, const void *, size_t)> next_write("write");
+constinit shim::next_function<int (*)(int)> next_close("close");
+constinit shim::next_function<int (*)(pthread_spinlock_t *)>
+    next_spin_unlock("pthread_spin_unlock");
+
+void *plain_mmap(void *at, size_t length, int protection, int flags, int number,
+                 long long offset) noexcept
+{
+    return reinterpret_cast<void *>(
+        ::syscall(SYS_mmap, at, length, protection, flags, number, offset));
+}
+
+} // namespace
+
+// Without a netlink for RDMA, libibverbs looks into the sysfs.
+EXPORT int socket(int domain, int type, int protocol) noexcept
+{
+    if (domain == AF_NETLINK && protocol == NETLINK_RDMA) {
+        errno = EPROTONOSUPPORT;
+        return -1;
+    }
+    return next_socket.get()(domain, type, protocol);
+}
+
+EXPORT ssize_t write(int number, const void *data, size_t size)
+{
+    return shim::is_device(number) ? shim::device_write(number, data, size)
+                                   : next_write.get()(number, data, size);
+}
+
+// Without the ioctl interface, libibverbs writes commands.
+EXPORT int ioctl(int number, unsigned long request, ...) noexcept
+{
+    va_list rest;
+    va_start(rest, request);
+    void *argument = va_arg(rest, void *);
+    va_end(rest);
+    if ((request >> 8 & 0xff) == rdma_ioctl_type && shim::is_device(number)) {
+        errno = ENOTTY;
+        return -1;
+    }
+    return static_cast<int>(::syscall(SYS_ioctl, number, request, argument));
+}
+
+EXPORT void *mmap(void *at, size_t length, int protection, int flags, int number,
+                  off_t offset) noexcept
+{
+    return shim::is_device(number) ? shim::device_mmap(length, static_cast<uint64_t>(offset))
+                                   : plain_mmap(at, length, protection, flags, number, offset);
+}
+
+EXPORT void *mmap64(void *at, size_t length, int protection, int flags, int number,
+                    off64_t offset) noexcept
+{
+    return shim::is_device(number) ? shim::device_mmap(length, static_cast<uint64_t>(offset))
+                                   : plain_mmap(at, length, protection, flags, number, offset);
+}
+
+EXPORT int close(int number)
+{
+    shim::note_close(number);
+    return next_close.get()(number);
+}
+
+EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock) noexcept
+{
+    int status = next_spin_unlock.get()(lock);
+    shim::poke();
+    return status;
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The state of the shim. It is made at the first device and never destroyed, because other threads
+// may use devices until the process has ended; a child after fork() begins anew.
+#include "process.h"
+
+#include "paths.h"
+#include "trap.h"
+
+#include "swhca/abi/uverbs_file.h"
+#include "swhca/engine/engine.h"
+#include "swhca/engine/membership.h"
+#include "swhca/engine/wakeup.h"
+#include "swhca/fabric/fabric.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <pthread.h>
+#include <sched.h>
+#include <string>
+#include <string_view>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+namespace ufx::swhca::shim {
+
+namespace {
+
+constexpr uint64_t ns_per_ms = 1000000;
+constexpr uint64_t heartbeat_ns = 100 * ns_per_ms; // between two looks for dead processes
+constexpr int max_descriptors = 4096;
+
+struct process_state {
+    std::recursive_mutex lock; // of what follows, but for the engine
+    ucs::owner<fabric> joined;
+    ucs::owner<engine> runs;
+    engine_kind kind = engine_kind::TRAP;
+    std::map<int, ucs::owner<uverbs_file>> files;
+    pid_t pid = 0;
+    std::atomic<int> started{0}; // by the helper: 1 joined, -1 failed
+    std::atomic<bool> stops{false};
+};
+
+constinit std::atomic<process_state *> current{nullptr};
+constinit std::array<std::atomic<bool>, max_descriptors> devices{};
+thread_local bool inside __attribute__((tls_model("initial-exec"))) = false;
+
+void complain(const char *text) noexcept
+{
+    std::fprintf(stderr, "ufx_swhca: %s\n", text);
+}
+
+// Not while this thread runs the devices already: the engine takes no lock twice.
+template <class Work>
+void enter(Work work) noexcept
+{
+    if (!inside) {
+        inside = true;
+        work();
+        inside = false;
+    }
+}
+
+void run_helper(process_state &state) noexcept
+{
+    image &shared = state.joined->shared();
+    engine &runs = *state.runs;
+    process_slot &slot = shared.processes[runs.self()];
+    uint64_t next_reap_ns = 0;
+    uint32_t idle = 0;
+    while (!state.stops.load(std::memory_order_acquire)) {
+        // From here on whoever leaves something earlier wakes this thread.
+        slot.sleeps_until.store(UINT64_MAX, std::memory_order_seq_cst);
+        uint32_t seen = slot.wake.load(std::memory_order_acquire);
+        uint64_t now_ns = monotonic_ns();
+        (void)runs.scan_doorbells();
+        runs.revisit_all();
+        uint64_t next_ns = runs.pass(now_ns);
+        if (now_ns >= next_reap_ns) {
+            (void)reap_dead(shared, runs.self(), now_ns);
+            next_reap_ns = now_ns + heartbeat_ns;
+        }
+        if (state.kind == engine_kind::THREAD && idle++ < 2000) {
+            idle = runs.has_work() ? 0 : idle;
+            ::sched_yield();
+            continue;
+        }
+        constexpr uint64_t thread_sleep_ns = 50000;
+        uint64_t limit = state.kind == engine_kind::THREAD ? thread_sleep_ns : heartbeat_ns;
+        uint64_t until_ns = std::min(next_ns, now_ns + limit);
+        slot.sleeps_until.store(until_ns, std::memory_order_seq_cst);
+        sleep_until(slot, seen, now_ns, until_ns);
+    }
+}
+
+void *helper_main(void *argument)
+{
+    auto &state = *static_cast<process_state *>(argument);
+    inside = true;
+    (void)::prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+    (void)::prctl(PR_SET_NAME, "ufx_swhca", 0, 0, 0);
+    uint32_t self = join_fabric(state.joined->shared(), monotonic_ns());
+    if (self == no_index) {
+        state.started.store(-1, std::memory_order_release);
+        state.started.notify_all();
+        return nullptr;
+    }
+    state.runs = std::make_unique<engine>(state.joined->shared(), self);
+    state.started.store(1, std::memory_order_release);
+    state.started.notify_all();
+    run_helper(state);
+    return nullptr;
+}
+
+bool start_helper(process_state &state)
+{
+    sigset_t every;
+    sigset_t before;
+    sigfillset(&every);
+    sigdelset(&every, SIGSEGV);
+    sigdelset(&every, SIGBUS);
+    ::pthread_sigmask(SIG_SETMASK, &every, &before);
+    pthread_t thread;
+    int status = ::pthread_create(&thread, nullptr, helper_main, &state);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (status != 0) {
+        return false;
+    }
+    ::pthread_detach(thread);
+    state.started.wait(0, std::memory_order_acquire);
+    return state.started.load(std::memory_order_acquire) > 0;
+}
+
+engine_kind wanted_engine() noexcept
+{
+    const char *name = ::secure_getenv("UFX_SWHCA_ENGINE");
+    std::string_view text(name == nullptr ? "" : name);
+    return text == "hook"     ? engine_kind::HOOK
+           : text == "thread" ? engine_kind::THREAD
+                              : engine_kind::TRAP;
+}
+
+// The child has the parent's mapping and descriptors, but neither its slot nor its helper.
+void begin_anew() noexcept
+{
+    current.store(nullptr, std::memory_order_relaxed);
+    for (std::atomic<bool> &each : devices) {
+        each.store(false, std::memory_order_relaxed);
+    }
+    inside = false;
+}
+
+bool join(process_state &state)
+{
+    const char *directory = fabric_directory();
+    if (directory == nullptr) {
+        return false;
+    }
+    ucs::result<ucs::owner<fabric>> found = fabric::attach(std::string(directory) + "/fabric");
+    if (!found) {
+        complain(
+            found.error() == UFX_ERR_VERSION
+                ? "the fabric was made by another version of ufx_swhca"
+                : "there is no fabric in UFX_SWHCA_DIR; programs are started by ufx_swhca run");
+        return false;
+    }
+    state.joined = std::move(*found);
+    state.kind = wanted_engine();
+    state.pid = ::getpid();
+    install_trap();
+    if (!start_helper(state)) {
+        complain("the fabric has no room for another process");
+        return false;
+    }
+    return true;
+}
+
+process_state *joined_state()
+{
+    static std::mutex guard;
+    std::lock_guard lock(guard);
+    process_state *state = current.load(std::memory_order_acquire);
+    if (state != nullptr) {
+        return state;
+    }
+    static std::once_flag once;
+    std::call_once(once, [] { (void)::pthread_atfork(nullptr, nullptr, begin_anew); });
+    state = new process_state; // lives as long as the process
+    if (!join(*state)) {
+        return nullptr; // the helper may still look at it
+    }
+    current.store(state, std::memory_order_release);
+    return state;
+}
+
+void leave_at_exit() __attribute__((destructor));
+
+void leave_at_exit()
+{
+    process_state *state = current.load(std::memory_order_acquire);
+    if (state == nullptr || state->pid != ::getpid()) {
+        return;
+    }
+    current.store(nullptr, std::memory_order_release);
+    state->stops.store(true, std::memory_order_release);
+    inside = true;
+    leave_fabric(state->joined->shared(), state->runs->self(), monotonic_ns());
+}
+
+} // namespace
+
+bool open_device(int number, uint32_t hca)
+{
+    process_state *state = number < max_descriptors ? joined_state() : nullptr;
+    if (state == nullptr) {
+        errno = ENODEV;
+        return false;
+    }
+    std::lock_guard lock(state->lock);
+    uverbs_options options{state->kind != engine_kind::TRAP};
+    state->files[number] = std::make_unique<uverbs_file>(*state->runs, hca, options);
+    devices[static_cast<size_t>(number)].store(true, std::memory_order_release);
+    return true;
+}
+
+bool is_device(int number) noexcept
+{
+    return number >= 0 && number < max_descriptors &&
+           devices[static_cast<size_t>(number)].load(std::memory_order_acquire);
+}
+
+ssize_t device_write(int number, const void *data, size_t size)
+{
+    process_state *state = current.load(std::memory_order_acquire);
+    if (state == nullptr) {
+        errno = EIO;
+        return -1;
+    }
+    int error = EBADF;
+    std::lock_guard lock(state->lock);
+    enter([&] {
+        auto found = state->files.find(number);
+        if (found != state->files.end()) {
+            error = found->second->command({static_cast<const std::byte *>(data), size},
+                                           monotonic_ns());
+        }
+    });
+    if (error != 0) {
+        errno = error;
+        return -1;
+    }
+    return static_cast<ssize_t>(size);
+}
+
+void *device_mmap(size_t length, uint64_t offset)
+{
+    process_state *state = current.load(std::memory_order_acquire);
+    uint32_t page = 0;
+    constexpr size_t page_bytes = 4096;
+    if (state == nullptr || length != page_bytes || !uverbs_file::doorbell_page(offset, page)) {
+        errno = EOPNOTSUPP;
+        return MAP_FAILED;
+    }
+    // Completion queues are armed on the first page, which no hook would see.
+    if (page == 0 || state->kind == engine_kind::TRAP) {
+        return map_trapped_page(length);
+    }
+    return ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+void note_close(int number) noexcept
+{
+    process_state *state = current.load(std::memory_order_acquire);
+    if (state == nullptr || number < 0) {
+        return;
+    }
+    std::lock_guard lock(state->lock);
+    enter([&] {
+        if (is_device(number)) {
+            devices[static_cast<size_t>(number)].store(false, std::memory_order_release);
+            state->files.erase(number);
+            return;
+        }
+        for (auto &[device, file] : state->files) {
+            if (file->channel_closed(number, monotonic_ns())) {
+                return;
+            }
+        }
+    });
+}
+
+void poke() noexcept
+{
+    process_state *state = current.load(std::memory_order_acquire);
+    if (state == nullptr || state->kind != engine_kind::HOOK) {
+        return;
+    }
+    doorbell();
+}
+
+void doorbell() noexcept
+{
+    process_state *state = current.load(std::memory_order_acquire);
+    if (state == nullptr) {
+        return;
+    }
+    enter([&] {
+        if (state->runs->scan_doorbells()) {
+            (void)state->runs->pass(monotonic_ns());
+        } else {
+            state->runs->try_pass(monotonic_ns());
+        }
+    });
+}
+
+} // namespace ufx::swhca::shim

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// shim_process: this process as a part of a fabric: its slot, its engine, its helper thread and the
+// devices that it has opened. It comes to life with the first device.
+#ifndef UFX_SWHCA_SHIM_PROCESS_H
+#define UFX_SWHCA_SHIM_PROCESS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <sys/types.h>
+
+namespace ufx::swhca::shim {
+
+enum class engine_kind : uint8_t { HOOK, TRAP, THREAD };
+
+// Takes descriptor `number` for a device; false (and errno) if the fabric cannot be joined.
+[[nodiscard]] bool open_device(int number, uint32_t hca);
+
+// Whether the descriptor is a device's; cheap if there are none.
+[[nodiscard]] bool is_device(int number) noexcept;
+
+// A command; the result and errno of write().
+[[nodiscard]] ssize_t device_write(int number, const void *data, size_t size);
+
+// A mapping of a doorbell page; MAP_FAILED and errno if it is none.
+[[nodiscard]] void *device_mmap(size_t length, uint64_t offset);
+
+// Before the descriptor is closed: lets go of the device or the channel that it is.
+void note_close(int number) noexcept;
+
+// The program has done something that may have posted work. For the hook.
+void poke() noexcept;
+
+// A doorbell was rung on a page that is trapped.
+void doorbell() noexcept;
+
+} // namespace ufx::swhca::shim
+
+#endif

@@ -54,4 +54,15 @@ libufx_swhca_la_LIBADD = libswhca_model.la libswhca_ucs.la $(UFX_SYS_LIBS)
 nodist_libufx_swhca_la_SOURCES = unity/swhca_shim.cpp unity/swhca_files.cpp unity/swhca_calls.cpp
 EXTRA_libufx_swhca_la_SOURCES = $(SWHCA_SHIM_SOURCES)
 EXTRA_DIST += %D%/shim/exports.map
+
+bin_PROGRAMS += ufx_swhca
+UNIT_swhca_tool = %D%/tool/control.cpp %D%/tool/fabric_directory.cpp %D%/tool/run.cpp \
+	%D%/tool/sysfs_tree.cpp
+UNIT_swhca_show = %D%/tool/show.cpp
+SWHCA_TOOL_SOURCES = $(UNIT_swhca_tool) $(UNIT_swhca_show) \
+	%D%/tool/control.h %D%/tool/fabric_directory.h %D%/tool/run.h %D%/tool/show.h %D%/tool/sysfs_tree.h
+ufx_swhca_SOURCES = %D%/tool/main.cpp
+nodist_ufx_swhca_SOURCES = unity/swhca_tool.cpp unity/swhca_show.cpp
+EXTRA_ufx_swhca_SOURCES = $(SWHCA_TOOL_SOURCES)
+ufx_swhca_LDADD = libswhca_model.la libswhca_ucs.la $(UFX_SYS_LIBS)
 endif

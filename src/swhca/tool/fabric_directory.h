@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// fabric_directory: the directory of a fabric, which is there as long as somebody uses it.
+#ifndef UFX_SWHCA_TOOL_FABRIC_DIRECTORY_H
+#define UFX_SWHCA_TOOL_FABRIC_DIRECTORY_H
+
+#include "swhca/fabric/fabric.h"
+#include "ucs/fd.h"
+
+#include <filesystem>
+
+namespace ufx::swhca::tool {
+
+// Each user - a launcher and the programs that inherit from it - holds a shared lock of DIR/lock. A
+// process that whoever made the fabric leaves behind waits for the exclusive lock, which it gets
+// when the last user has ended in whatever way, and removes the files.
+class fabric_directory {
+public:
+    // Uses the fabric in `path`, or makes it; an empty path is a new directory of its own. Throws
+    // std::runtime_error with one sentence.
+    [[nodiscard]] static fabric_directory use(std::filesystem::path path,
+                                              const fabric_options &options);
+
+    // Only one that is there: for `ctl` and `show`.
+    [[nodiscard]] static fabric_directory look_at(std::filesystem::path path);
+
+    [[nodiscard]] const std::filesystem::path &path() const noexcept { return path_; }
+
+    [[nodiscard]] image &shared() noexcept { return fabric_->shared(); }
+
+private:
+    std::filesystem::path path_;
+    ucs::fd lock_;
+    ucs::owner<fabric> fabric_;
+};
+
+} // namespace ufx::swhca::tool
+
+#endif

@@ -8,6 +8,7 @@ include $(srcdir)/test/gtest/uct/local.mk
 include $(srcdir)/test/gtest/core/local.mk
 include $(srcdir)/test/gtest/ucp/local.mk
 include $(srcdir)/test/gtest/tools/local.mk
+include $(srcdir)/test/gtest/swhca/local.mk
 endif
 check_PROGRAMS += $(CATCH_TESTS)
 TESTS += $(CATCH_TESTS)

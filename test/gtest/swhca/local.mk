@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# test_swhca: the device model, stepped in one process.
+if SWHCA
+CATCH_TESTS += test_swhca
+test_swhca_SOURCES = \
+	%D%/rig.cpp \
+	%D%/rig.h \
+	%D%/test_faults.cpp \
+	%D%/test_parts.cpp \
+	%D%/test_protocol.cpp \
+	%D%/test_verbs.cpp \
+	src/swhca/shim/paths.cpp \
+	src/swhca/shim/store_decoder.cpp
+test_swhca_CPPFLAGS = $(TEST_CPPFLAGS)
+test_swhca_LDADD = $(TEST_LIBS) libswhca_model.la libucs_int.la libufx_ucs.la $(UFX_SYS_LIBS)
+$(test_swhca_OBJECTS): $(CATCH_PCH)
+endif

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// rig: devices in one process, stepped by hand, and endpoints that drive them as a provider does:
+// by WQEs in a buffer, doorbell records and CQEs.
+#ifndef UFX_TEST_SWHCA_RIG_H
+#define UFX_TEST_SWHCA_RIG_H
+
+#include "swhca/engine/engine.h"
+#include "swhca/fabric/fabric.h"
+#include "swhca/model/verbs.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace ufx::test {
+
+struct cqe {
+    uint8_t opcode;
+    uint8_t syndrome;
+    uint8_t sent_opcode;
+    uint16_t counter;
+    uint32_t qpn;
+    uint32_t bytes;
+    uint32_t imm;
+};
+
+struct event {
+    uint64_t element;
+    uint32_t type;
+};
+
+// Memory with its key.
+struct region {
+    std::vector<uint8_t> bytes;
+    uint32_t key = 0;
+
+    [[nodiscard]] uint64_t at(size_t offset = 0) const
+    {
+        return reinterpret_cast<uintptr_t>(bytes.data()) + offset;
+    }
+};
+
+class rig {
+public:
+    explicit rig(const swhca::fabric_options &options = two_devices());
+    ~rig();
+
+    [[nodiscard]] static swhca::fabric_options two_devices();
+
+    [[nodiscard]] swhca::image &shared() { return fabric_->shared(); }
+
+    // Lets `ns` pass and runs what is due, in one go.
+    void step(uint64_t ns = 0);
+
+    // Steps by `step_ns` until `done` or `limit_ns` have passed; what `done` says at the end.
+    template <class Done>
+    bool until(Done done, uint64_t step_ns = 1000, uint64_t limit_ns = 10'000'000'000)
+    {
+        for (uint64_t passed = 0; passed <= limit_ns; passed += step_ns) {
+            if (done()) {
+                return true;
+            }
+            step(step_ns);
+        }
+        return done();
+    }
+
+    template <class Run>
+    int command(Run run)
+    {
+        return engine_->command(now_ns, run);
+    }
+
+    // A rule in the language of schedules; its times count from now.
+    void fault(std::string_view rule);
+    void clear_faults();
+
+    uint64_t now_ns = 1'000'000'000;
+
+private:
+    ucs::owner<swhca::fabric> fabric_;
+    ucs::owner<swhca::engine> engine_;
+};
+
+// An open device with a PD and one CQ.
+class device {
+public:
+    static constexpr uint32_t cq_entries = 1024;
+
+    device(rig &on, uint32_t hca, uint32_t entries = cq_entries);
+    ~device();
+
+    [[nodiscard]] region make_region(size_t size, uint32_t access);
+    [[nodiscard]] std::optional<cqe> poll();
+    [[nodiscard]] std::optional<event> next_event();
+    [[nodiscard]] bool next_completion_event();
+    void arm(bool solicited = false);
+
+    rig &on;
+    uint32_t context = 0;
+    uint32_t pd = 0;
+    uint32_t cq = 0;
+
+private:
+    std::vector<uint8_t> cq_buffer_;
+    uint32_t cq_doorbell_[2] = {};
+    uint32_t consumed_ = 0;
+    uint32_t entries_;
+    uint32_t arms_ = 0;
+    int async_[2];
+    int channel_[2];
+};
+
+class shared_queue {
+public:
+    shared_queue(device &on, uint32_t size, uint32_t limit = 0);
+    void post(const region &into, size_t offset, uint32_t length);
+
+    uint32_t handle = 0;
+
+private:
+    device &on_;
+    std::vector<uint8_t> buffer_;
+    uint32_t doorbell_[2] = {};
+    uint32_t size_;
+    uint32_t posted_ = 0;
+};
+
+struct qp_settings {
+    uint8_t mtu = 3; // 1024
+    uint8_t timeout = 10;
+    uint8_t retry_count = 3;
+    uint8_t rnr_retry = 3;
+    uint8_t max_rd_atomic = 4;
+    uint32_t access = 0xf;
+};
+
+class endpoint {
+public:
+    static constexpr uint32_t blocks = 256;
+    static constexpr uint32_t receives = 64;
+
+    explicit endpoint(device &on, uint8_t type = 2, const shared_queue *srq = nullptr);
+
+    // To RTS; both PSNs begin at `psn`.
+    void connect(const endpoint &peer, uint32_t psn = 100, const qp_settings &with = {});
+    void start_datagrams(uint32_t qkey);
+
+    void write(const region &from, uint32_t length, const region &to, size_t offset = 0,
+               bool fence = false);
+    void write_imm(const region &from, uint32_t length, const region &to, uint32_t imm);
+    void send(const region &from, uint32_t length, bool solicited = false);
+    void send_inline(std::string_view text);
+    void read(const region &into, uint32_t length, const region &from);
+    void fetch_add(const region &into, const region &at, uint64_t add);
+    void compare_swap(const region &into, const region &at, uint64_t compare, uint64_t swap);
+    void send_to(const region &from, uint32_t length, const endpoint &peer, uint32_t qkey);
+    void receive(const region &into, size_t offset, uint32_t length);
+    // Bytes as they are, with a doorbell for one block.
+    void raw(const std::vector<uint8_t> &wqe);
+
+    [[nodiscard]] int to_state(uint8_t state, uint32_t mask = 1);
+    [[nodiscard]] swhca::qp_attributes query();
+    [[nodiscard]] uint8_t state();
+    [[nodiscard]] swhca::qp &inside();
+    [[nodiscard]] int destroy();
+
+    device &on;
+    uint32_t handle = 0;
+    uint32_t qpn = 0;
+
+private:
+    struct address;
+
+    void post(uint8_t opcode, uint8_t flags, uint32_t imm, const std::vector<uint8_t> &segments);
+    [[nodiscard]] std::vector<uint8_t> remote(const region &to, size_t offset) const;
+
+    std::vector<uint8_t> buffer_;
+    uint32_t doorbell_[2] = {};
+    uint16_t posted_ = 0;
+    uint16_t received_ = 0;
+};
+
+} // namespace ufx::test
+
+#endif

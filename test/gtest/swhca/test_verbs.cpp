@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Commands, completion queues, SRQs, datagrams and events.
+#include "rig.h"
+
+#include "swhca/engine/membership.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <set>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace ufx::test {
+
+namespace {
+
+constexpr uint32_t all_access = 0xf;
+constexpr uint32_t state_bit = 1;
+constexpr uint8_t reset = 0, init = 1, rtr = 2, rts = 3, sqd = 4, err = 6;
+
+} // namespace
+
+TEST_CASE("swhca: a QP takes only the transitions that IBA allows, and says EINVAL else")
+{
+    rig on;
+    device a(on, 0);
+    endpoint one(a);
+    CHECK(one.to_state(rtr) == EINVAL);
+    CHECK(one.to_state(rts) == EINVAL);
+    CHECK(one.to_state(init) == EINVAL); // without what it needs
+    CHECK(one.state() == reset);
+    endpoint peer(a);
+    one.connect(peer);
+    CHECK(one.to_state(init) == EINVAL);
+    CHECK(one.to_state(rtr) == EINVAL);
+    CHECK(one.to_state(rts) == 0);
+    CHECK(one.to_state(rts, state_bit | 0x200) == EINVAL); // no timeout on the way RTS to RTS
+    CHECK(one.to_state(sqd) == 0);
+    CHECK(one.to_state(rts) == 0);
+    CHECK(one.to_state(err) == 0);
+    CHECK(one.to_state(rts) == EINVAL);
+    CHECK(one.to_state(reset) == 0);
+    one.connect(peer);
+    CHECK(one.state() == rts);
+}
+
+TEST_CASE("swhca: what is in use is not destroyed, and handles of others are unknown")
+{
+    rig on;
+    device a(on, 0);
+    device b(on, 0);
+    endpoint one(a);
+    uint32_t ignored = 0;
+    auto run = [&](auto what) { return on.command(what); };
+    CHECK(run([&](swhca::core &w) { return swhca::dealloc_pd(w, a.context, a.pd); }) == EBUSY);
+    CHECK(run([&](swhca::core &w) {
+              return swhca::destroy_cq(w, a.context, a.cq, ignored, ignored);
+          }) == EBUSY);
+    CHECK(run([&](swhca::core &w) {
+              return swhca::destroy_qp(w, b.context, one.handle, ignored);
+          }) == ENOENT);
+    CHECK(run([&](swhca::core &w) { return swhca::dealloc_pd(w, b.context, a.pd); }) == ENOENT);
+    CHECK(run([&](swhca::core &w) { return swhca::dealloc_pd(w, a.context, 1u << 30); }) == ENOENT);
+    CHECK(one.destroy() == 0);
+    CHECK(run([&](swhca::core &w) {
+              return swhca::destroy_cq(w, a.context, a.cq, ignored, ignored);
+          }) == 0);
+    CHECK(run([&](swhca::core &w) { return swhca::dealloc_pd(w, a.context, a.pd); }) == 0);
+}
+
+TEST_CASE("swhca: a region with remote rights needs the local one")
+{
+    rig on;
+    device a(on, 0);
+    uint32_t handle = 0;
+    uint32_t key = 0;
+    auto with = [&](uint32_t access, uint64_t length) {
+        swhca::mr_request want{a.pd, access, 0x10000, length, 0x10000};
+        return on.command(
+            [&](swhca::core &w) { return swhca::register_mr(w, a.context, want, handle, key); });
+    };
+    CHECK(with(0x2, 4096) == EINVAL);
+    CHECK(with(0x8, 4096) == EINVAL);
+    CHECK(with(0x4, 4096) == 0);
+    CHECK(with(0x3, 4096) == 0);
+    CHECK(with(0x40, 4096) == EOPNOTSUPP); // on demand paging
+    CHECK(with(0x3, UINT64_MAX) == EINVAL);
+}
+
+TEST_CASE("swhca: keys do not come again")
+{
+    rig on;
+    device a(on, 0);
+    std::set<uint32_t> seen;
+    for (int i = 0; i < 50'000; i++) {
+        uint32_t handle = 0;
+        uint32_t key = 0;
+        swhca::mr_request want{a.pd, 1, 0x10000, 64, 0x10000};
+        REQUIRE(on.command([&](swhca::core &w) {
+            int error = swhca::register_mr(w, a.context, want, handle, key);
+            return error != 0 ? error : swhca::deregister_mr(w, a.context, handle);
+        }) == 0);
+        REQUIRE(seen.insert(key).second);
+    }
+}
+
+TEST_CASE("swhca: two devices have equal QP numbers")
+{
+    rig on;
+    device a(on, 0);
+    device b(on, 1);
+    endpoint left(a);
+    endpoint right(b);
+    CHECK(left.qpn == right.qpn);
+}
+
+TEST_CASE("swhca: a full CQ fails for good and says so")
+{
+    rig on;
+    device a(on, 0, 4);
+    device b(on, 1);
+    endpoint left(a);
+    endpoint right(b);
+    left.connect(right);
+    right.connect(left);
+    region from = a.make_region(64, all_access);
+    region to = b.make_region(64, all_access);
+    for (int i = 0; i < 5; i++) {
+        left.write(from, 8, to);
+    }
+    on.step();
+    auto told = a.next_event();
+    REQUIRE(told);
+    CHECK(told->type == 0); // IBV_EVENT_CQ_ERR
+    CHECK(told->element == 0xc0);
+    CHECK_FALSE(a.next_event());
+}
+
+TEST_CASE(
+    "swhca: a CQ tells once after it was armed, also of what came before that it did not tell")
+{
+    rig on;
+    device a(on, 0);
+    device b(on, 1);
+    endpoint left(a);
+    endpoint right(b);
+    left.connect(right);
+    right.connect(left);
+    region from = a.make_region(64, all_access);
+    region to = b.make_region(64, all_access);
+    left.write(from, 8, to);
+    on.step();
+    CHECK_FALSE(a.next_completion_event()); // not armed
+    a.arm();
+    on.step();
+    CHECK(a.next_completion_event()); // a completion was there that nobody was told of
+    left.write(from, 8, to);
+    on.step();
+    CHECK_FALSE(a.next_completion_event());
+    REQUIRE(a.poll());
+    REQUIRE(a.poll());
+    a.arm();
+    on.step();
+    CHECK_FALSE(a.next_completion_event()); // all was seen
+    left.write(from, 8, to);
+    on.step();
+    CHECK(a.next_completion_event());
+    CHECK_FALSE(a.next_completion_event());
+}
+
+TEST_CASE("swhca: a CQ that is armed for solicited completions tells of no other")
+{
+    rig on;
+    device a(on, 0);
+    device b(on, 1);
+    endpoint left(a);
+    endpoint right(b);
+    left.connect(right);
+    right.connect(left);
+    region from = a.make_region(64, all_access);
+    region to = b.make_region(64, all_access);
+    right.receive(to, 0, 64);
+    right.receive(to, 0, 64);
+    b.arm(true);
+    on.step();
+    left.send(from, 8);
+    on.step();
+    CHECK_FALSE(b.next_completion_event());
+    left.send(from, 8, true);
+    on.step();
+    CHECK(b.next_completion_event());
+}
+
+TEST_CASE("swhca: a SRQ serves several QPs, tells of its limit once, and of the last WQE of a QP")
+{
+    rig on;
+    device a(on, 0);
+    device b(on, 1);
+    shared_queue srq(b, 8, 2);
+    endpoint left[2] = {endpoint(a), endpoint(a)};
+    endpoint right[2] = {endpoint(b, 2, &srq), endpoint(b, 2, &srq)};
+    for (int i = 0; i < 2; i++) {
+        left[i].connect(right[i]);
+        right[i].connect(left[i]);
+    }
+    region from = a.make_region(64, all_access);
+    region to = b.make_region(4096, all_access);
+    for (uint32_t i = 0; i < 3; i++) {
+        srq.post(to, i * 64, 64);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        std::memset(from.bytes.data(), static_cast<int>(i + 1), 64);
+        left[i % 2].send(from, 64);
+        on.step();
+        auto done = b.poll();
+        REQUIRE(done);
+        CHECK(done->counter == i);
+        CHECK(done->qpn == right[i % 2].qpn);
+        CHECK(to.bytes[i * 64 + 63] == i + 1);
+    }
+    auto told = b.next_event();
+    REQUIRE(told);
+    CHECK(told->type == 15); // IBV_EVENT_SRQ_LIMIT_REACHED
+    CHECK(told->element == 0x50);
+    CHECK_FALSE(b.next_event());
+    REQUIRE(right[0].to_state(err) == 0);
+    told = b.next_event();
+    REQUIRE(told);
+    CHECK(told->type == 16); // IBV_EVENT_QP_LAST_WQE_REACHED
+    CHECK_FALSE(b.poll());
+}
+
+TEST_CASE("swhca: a datagram comes behind its route header, to the right Q_Key only")
+{
+    constexpr uint8_t ud = 4;
+    rig on;
+    device a(on, 0);
+    device b(on, 1);
+    endpoint left(a, ud);
+    endpoint right(b, ud);
+    left.start_datagrams(0x11);
+    right.start_datagrams(0x11);
+    region from = a.make_region(2048, all_access);
+    region to = b.make_region(4096, all_access);
+    std::memset(from.bytes.data(), 0x5a, 2048);
+    right.receive(to, 0, 4096);
+    left.send_to(from, 2000, right, 0x12);
+    on.step();
+    CHECK(a.poll());
+    CHECK_FALSE(b.poll());
+    left.send_to(from, 2000, right, 0x11);
+    on.step();
+    auto done = b.poll();
+    REQUIRE(done);
+    CHECK(done->bytes == 2040);
+    CHECK(to.bytes[20] == 0x45); // an IPv4 header
+    CHECK(to.bytes[39] == 2);    // to 10.77.0.2
+    CHECK(to.bytes[40] == 0x5a);
+    CHECK(to.bytes[2040] == 0);
+    left.send_to(from, 64, right, 0x11); // no receive: lost
+    on.step();
+    CHECK(on.shared().hcas[1].counters.dropped == 2);
+}
+
+TEST_CASE("swhca: who dies with the lock in hand leaves one QP failed, and nobody waits")
+{
+    rig on;
+    device a(on, 0);
+    device b(on, 1);
+    endpoint left(a);
+    endpoint right(b);
+    left.connect(right);
+    right.connect(left);
+    pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        ::pthread_mutex_lock(&on.shared().lock);
+        on.shared().working_on = right.handle;
+        ::_exit(0);
+    }
+    REQUIRE(::waitpid(child, nullptr, 0) == child);
+    on.step();
+    CHECK(right.state() == err);
+    auto told = b.next_event();
+    REQUIRE(told);
+    CHECK(told->type == 1); // IBV_EVENT_QP_FATAL
+    CHECK(left.state() == rts);
+}
+
+TEST_CASE("swhca: what a dead process made is cleared away, though it is not yet waited for")
+{
+    rig on;
+    int ready[2];
+    REQUIRE(::pipe(ready) == 0);
+    pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        uint32_t self = swhca::join_fabric(on.shared(), on.now_ns);
+        swhca::engine runs(on.shared(), self);
+        uint32_t context = 0;
+        int error = runs.command(on.now_ns, [&](swhca::core &world) {
+            return swhca::open_context(world, 1, -1, context);
+        });
+        char answer = self != swhca::no_index && error == 0 ? 'y' : 'n';
+        (void)!::write(ready[1], &answer, 1);
+        ::pause();
+    }
+    char answer = 0;
+    REQUIRE(::read(ready[0], &answer, 1) == 1);
+    CHECK(answer == 'y');
+    auto contexts = [&] {
+        auto &all = on.shared().contexts;
+        return std::count_if(std::begin(all), std::end(all),
+                             [](const swhca::context &one) { return one.in_use; });
+    };
+    CHECK(swhca::reap_dead(on.shared(), 0, on.now_ns) == 0);
+    CHECK(contexts() == 1);
+    ::kill(child, SIGKILL);
+    siginfo_t info{};
+    REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
+    CHECK(swhca::reap_dead(on.shared(), 0, on.now_ns) == 1);
+    CHECK(contexts() == 0);
+    ::waitpid(child, nullptr, 0);
+    ::close(ready[0]);
+    ::close(ready[1]);
+}
+
+TEST_CASE("swhca: a process that leaves takes all with it, and its peer times out")
+{
+    rig on;
+    device a(on, 0);
+    endpoint left(a);
+    region from = a.make_region(64, all_access);
+    {
+        device b(on, 1);
+        endpoint right(b);
+        region to = b.make_region(64, all_access);
+        left.connect(right);
+        right.connect(left);
+        left.write(from, 8, to);
+        on.step();
+        REQUIRE(a.poll());
+        left.write(from, 8, to);
+    }
+    CHECK(on.until([&] { return left.state() == err; }, 100'000));
+    auto failed = a.poll();
+    REQUIRE(failed);
+    CHECK((failed->syndrome == 0x15 || failed->syndrome == 0));
+}
+
+} // namespace ufx::test

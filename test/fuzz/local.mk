@@ -66,6 +66,8 @@ fuzz_address_LDFLAGS = $(FUZZ_LINK_WITH)
 fuzz_address_LDADD = $(FUZZ_LIBS) libucp_int.la libucp_core.la libucs_int.la libufx_uct.la \
 	libufx_ucs.la
 
+include $(srcdir)/test/fuzz/swhca.mk
+
 check_PROGRAMS += $(FUZZ_TARGETS)
 dist_noinst_SCRIPTS += %D%/replay_seeds.sh %D%/fuzz_all.sh
 EXTRA_DIST += %D%/seeds

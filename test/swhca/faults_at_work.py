@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Faults under a program that nobody here wrote: a link that is lost and one that comes back, events,
+schedules, and processes that are killed."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+
+from swhca_run import LIMIT_S, SWHCA, Checks, Fabric, free_port, listens, need, wait_for
+
+FOR_EVER = "5000000"
+
+
+PING_PONG = ["ibv_rc_pingpong", "-g", "1", "-n", FOR_EVER]
+WRITES = ["ib_write_bw", "-F", "-n", FOR_EVER]  # always with requests under way
+
+
+class Traffic:
+    """Two processes whose traffic runs when this returns."""
+
+    def __init__(self, fabric, command):
+        self.fabric = fabric
+        command = [*command, "-p", free_port()]
+        self.server = fabric.start(*command)
+        wait_for(lambda: listens(command[-1]), "the server listens")
+        self.client = fabric.start(*command, "127.0.0.1")
+        wait_for(lambda: self.sent() > 20, "traffic runs")
+
+    def sent(self):
+        shown = self.fabric.show()
+        return 0 if shown is None else shown["hcas"][0]["counters"]["sent"]
+
+    def programs(self):
+        """The programs' pids; a launcher has one child."""
+        pids = []
+        for each in (self.server, self.client):
+            with open(f"/proc/{each.pid}/task/{each.pid}/children", encoding="ascii") as children:
+                pids.append(int(children.read().split()[0]))
+        return pids
+
+    def end(self):
+        for each in (self.server, self.client):
+            if each.poll() is None:
+                each.terminate()
+        return [each.communicate(timeout=LIMIT_S)[0] for each in (self.client, self.server)]
+
+
+def lost_link(checks):
+    fabric = Fabric()
+    traffic = Traffic(fabric, PING_PONG)
+    checks.that(fabric.ctl("port-down").returncode == 0, "ctl takes the port down")
+    both = (traffic.client, traffic.server)
+    wait_for(lambda: any(each.poll() is not None for each in both), "one side fails")
+    # The other may have had nothing under way, and would wait for ever, as with any hardware.
+    outputs = traffic.end()
+    checks.that("transport retry counter exceeded" in "".join(outputs),
+                "a ping-pong that loses its link fails by the retry counter", "".join(outputs))
+    checks.that(fabric.close(), "nothing is left of the fabric after a lost link")
+
+
+def link_comes_back(checks):
+    fabric = Fabric()
+    traffic = Traffic(fabric, PING_PONG)
+    # 7 retries of 67 ms: the default of ibv_rc_pingpong.
+    checks.that(fabric.ctl("port-down", "at 100ms port-up").returncode == 0,
+                "ctl takes the port down for 100 ms")
+    wait_for(lambda: fabric.show()["hcas"][0]["port"]["state"] == "ACTIVE", "the port is up")
+    before = traffic.sent()
+    wait_for(lambda: traffic.sent() > before + 20, "traffic goes on")
+    shown = fabric.show()["hcas"][0]
+    checks.that(shown["counters"]["timeouts"] > 0 and shown["counters"]["dropped"] > 0,
+                "packets were lost and sent again", str(shown["counters"]))
+    checks.that(all(qp["state"] == "RTS" for qp in shown["qps"]), "both QPs are still in RTS")
+    traffic.end()
+    checks.that(fabric.close(), "nothing is left of the fabric after a link came back")
+
+
+def events(checks):
+    fabric = Fabric()
+    watch = fabric.start("stdbuf", "-oL", "ibv_asyncwatch")
+    watch.stdout.readline()  # it has opened the device
+    fabric.ctl("event CLIENT_REREGISTER", "port-down", "at 1ms port-up")
+    wanted = ["CLIENT_REREGISTER", "PORT_ERR", "PORT_ACTIVE"]
+    seen = []
+    watchdog = threading.Timer(LIMIT_S, watch.kill)
+    watchdog.start()
+    while len(seen) < len(wanted):
+        line = watch.stdout.readline()
+        if not line:
+            break
+        seen.append(line)
+    watchdog.cancel()
+    checks.that(len(seen) == len(wanted) and all(a in b for a, b in zip(wanted, seen)),
+                "ibv_asyncwatch sees an injected event and those of a port", "".join(seen))
+    watch.terminate()
+    watch.communicate(timeout=LIMIT_S)
+    checks.that(fabric.close(), "nothing is left of the fabric after events")
+
+
+def schedule(checks):
+    with tempfile.NamedTemporaryFile("w", suffix=".faults") as file:
+        file.write("# every tenth request is lost\ndrop requests probability 0.1\n")
+        file.flush()
+        fabric = Fabric("--faults", file.name, "--seed", "7")
+        statuses, outputs = fabric.pair(["ib_write_bw", "-F", "-n", "50", "-s", "20000"], "-p")
+        checks.that(statuses == [0, 0], "ib_write_bw survives a schedule of losses",
+                    "\n".join(outputs))
+        checks.that(fabric.close(), "nothing is left of the fabric after a schedule")
+
+
+def killed(checks):
+    fabric = Fabric()
+    traffic = Traffic(fabric, WRITES)
+    os.kill(traffic.programs()[0], signal.SIGKILL)
+    output = traffic.client.communicate(timeout=LIMIT_S)[0]
+    checks.that(traffic.client.returncode != 0 and "Failed status 12" in output,
+                "the peer of a killed program fails by the retry counter", output)
+    traffic.server.communicate(timeout=LIMIT_S)
+    checks.that(traffic.server.returncode == 128 + 9, "the launcher tells of the signal")
+    checks.that(fabric.close(), "nothing is left of the fabric after a kill")
+
+
+def launchers_killed(checks):
+    fabric = Fabric()
+    traffic = Traffic(fabric, PING_PONG)
+    programs = traffic.programs()
+    for each in (traffic.server, traffic.client):
+        each.kill()
+    before = traffic.sent()
+    wait_for(lambda: traffic.sent() > before, "programs go on when their launchers are killed")
+    for pid in programs:
+        os.kill(pid, signal.SIGKILL)
+    checks.that(fabric.close(), "nothing is left when all are killed")
+    traffic.end()
+
+
+def bad_input(checks):
+    with tempfile.TemporaryDirectory() as folder:
+        static = os.path.join(folder, "static")
+        source = os.path.join(folder, "static.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write("int main(void) { return 0; }\n")
+        built = subprocess.run([*os.environ.get("CC", "gcc").split(), "-static", source, "-o", static],
+                               check=False, capture_output=True).returncode == 0
+        cases = [
+            (["run", "--", "no-such-program"], "there is no program no-such-program"),
+            (["run", "--hca", "9", "--", "true"], "--hca"),
+            (["run", "--rate", "fast", "--", "true"], "--rate"),
+            (["run", "--faults", "/no/file", "--", "true"], "cannot read /no/file"),
+            (["show", "--dir", folder], "there is no fabric in " + folder),
+            (["ctl", "--dir", folder, "drop"], "there is no fabric in " + folder),
+            (["steer"], ""),
+        ] + ([(["run", "--", static], "statically linked")] if built else [])
+        for words, text in cases:
+            ended = subprocess.run([SWHCA, *words], capture_output=True, text=True, timeout=LIMIT_S,
+                                   check=False)
+            lines = ended.stderr.splitlines()
+            checks.that(ended.returncode in (2, 3) and len(lines) == 1 and text in lines[0] and
+                        lines[0].startswith("ufx_swhca: "),
+                        f"ufx_swhca {' '.join(words[:3])} is told in one line", ended.stderr)
+    ended = subprocess.run([SWHCA, "run", "--", "sh", "-c", "exit 5"], check=False, timeout=LIMIT_S)
+    checks.that(ended.returncode == 5, "the exit status is the program's")
+
+
+def main():
+    need("ibv_rc_pingpong", "ibv_asyncwatch", "ib_write_bw")
+    checks = Checks()
+    for part in (bad_input, events, lost_link, link_comes_back, schedule, killed, launchers_killed):
+        try:
+            part(checks)
+        except (TimeoutError, subprocess.TimeoutExpired) as late:
+            checks.that(False, f"{part.__name__} waited too long: {late}")
+    checks.end()
+
+
+main()

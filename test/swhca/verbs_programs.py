@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The examples of rdma-core run unchanged: devices, ping-pong by polling and by events, SRQ, UD."""
+
+from swhca_run import Checks, Fabric, need
+
+PROGRAMS = ("ibv_rc_pingpong", "ibv_srq_pingpong", "ibv_ud_pingpong")
+ROUNDS = "10"
+
+
+def devices(checks):
+    for layer, gid, text in (("eth", "::ffff:10.77.0.3", "Ethernet"), ("ib", "", "InfiniBand")):
+        fabric = Fabric("--hca", "3", "--link-layer", layer, "--mtu", "2048")
+        status, output = fabric.run("ibv_devinfo", "-v")
+        checks.that(status == 0 and all(f"mlx5_{i}" in output for i in range(3)),
+                    f"ibv_devinfo finds three devices ({layer})", output)
+        for wanted in ("PORT_ACTIVE", text, "active_mtu:\t\t2048", gid):
+            checks.that(wanted in output, f"ibv_devinfo shows '{wanted}' ({layer})", output)
+        checks.that(fabric.close(), f"nothing is left of the fabric ({layer})")
+
+
+def ping_pongs(checks):
+    for engine in ("trap", "hook"):
+        fabric = Fabric("--engine", engine)
+        for program in PROGRAMS:
+            for options in ([], ["-e"]) if "rc" in program else ([],):
+                size = ["-s", "1024"] if "ud" in program else []
+                command = [program, "-g", "1", "-n", ROUNDS, *size, *options]
+                statuses, outputs = fabric.pair(command, "-p")
+                checks.that(statuses == [0, 0], f"{' '.join(command)} ({engine})",
+                            "\n".join(outputs))
+        checks.that(fabric.close(), f"nothing is left of the fabric ({engine})")
+
+
+def lids(checks):
+    fabric = Fabric("--link-layer", "ib")
+    for program in ("ibv_rc_pingpong", "ibv_ud_pingpong"):
+        statuses, outputs = fabric.pair([program, "-n", ROUNDS, "-s", "1024"], "-p")
+        checks.that(statuses == [0, 0] and "LID 0x0001" in outputs[0], f"{program} with LIDs",
+                    "\n".join(outputs))
+    fabric.close()
+
+
+def main():
+    need("ibv_devinfo", *PROGRAMS)
+    checks = Checks()
+    devices(checks)
+    ping_pongs(checks)
+    lids(checks)
+    checks.end()
+
+
+main()

@@ -57,19 +57,20 @@ ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
     const std::uint64_t way =
         params.field_mask &
         (UFX_UCP_EP_PARAM_ADDRESS | UFX_UCP_EP_PARAM_SOCKADDR | UFX_UCP_EP_PARAM_CONN_REQUEST);
-    ufx_ucp_error_mode_t mode = (params.field_mask & UFX_UCP_EP_PARAM_ERROR_MODE) != 0
-                                    ? params.error_mode
-                                    : w.cfg().error_mode;
+    auto mode = static_cast<unsigned>(w.cfg().error_mode);
+    if ((params.field_mask & UFX_UCP_EP_PARAM_ERROR_MODE) != 0) {
+        // A C caller may give any number; as an enum it must not even be read.
+        std::memcpy(&mode, &params.error_mode, sizeof(mode));
+    }
+    const bool is_mode = mode <= UFX_UCP_ERROR_MODE_FAILOVER;
     constexpr const char *call = "ufx_ucp_ep_create";
     conn_request *request = (way & UFX_UCP_EP_PARAM_CONN_REQUEST) != 0
                                 ? static_cast<conn_request *>(params.conn_request)
                                 : nullptr;
-    if (request != nullptr &&
-        (way != UFX_UCP_EP_PARAM_CONN_REQUEST || mode < UFX_UCP_ERROR_MODE_NONE ||
-         mode > UFX_UCP_ERROR_MODE_FAILOVER)) {
+    if (request != nullptr && (way != UFX_UCP_EP_PARAM_CONN_REQUEST || !is_mode)) {
         drop_request(*request); // consumed, whatever is wrong
     }
-    if (mode < UFX_UCP_ERROR_MODE_NONE || mode > UFX_UCP_ERROR_MODE_FAILOVER) {
+    if (!is_mode) {
         return refuse(call, "params->error_mode is no ufx_ucp_error_mode_t");
     }
     ucs::owner<ep> made = ucs::make_owner<ep>(w, static_cast<core::error_mode>(mode));

@@ -92,6 +92,7 @@ ufx_uct_rkey_t rkey::on(const lane &over)
 
 ufx_uct_rkey_t rkey::unpack_for(std::size_t domain, entry &from)
 {
+    cache_.reserve(cache_.size() + 1);
     unpacked fresh{domain, from.device, from.generation, {UFX_UCT_INVALID_RKEY, nullptr}};
     const ufx_status_t status = ufx_uct_md_rkey_unpack(
         context_.domains()[domain].handle(), from.packed.data(), from.packed.size(), &fresh.bundle);

@@ -281,7 +281,11 @@ TEST_CASE("a connection request is consumed also by an ep that cannot be made", 
     lone client;
     (void)client.connect(server.listen());
     REQUIRE(turn({&server, &client}, [&] { return server.requests.size() == 1; }));
-    CHECK(server.accept(static_cast<ufx_ucp_error_mode_t>(99)) == nullptr);
+    ufx_ucp_ep_params_t two_ways = server.ep_params();
+    two_ways.field_mask |= UFX_UCP_EP_PARAM_CONN_REQUEST | UFX_UCP_EP_PARAM_SOCKADDR;
+    two_ways.conn_request = server.requests.back();
+    ufx_ucp_ep_h ep = nullptr;
+    CHECK(ufx_ucp_ep_create(server.handle, &two_ways, &ep) == UFX_ERR_INVALID_PARAM);
     REQUIRE(turn({&server, &client}, [&] { return !client.events.empty(); }));
     CHECK(client.events[0].status == UFX_ERR_REJECTED);
     ufx_ucp_listener_destroy(server.listener);

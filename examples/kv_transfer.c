@@ -189,8 +189,9 @@ static int send_all(int channel, unsigned long lists)
         }
         if (list == lists / 3 || list == 2 * (lists / 3)) {
             const int up = list != lists / 3;
+            check(ufx_ucp_rail_set_link(side.worker, "rail1", up),
+                  "rail_set_link: it takes two devices in UFX_NET_DEVICES");
             printf("sender: rail1 %s\n", up ? "back" : "lost");
-            check(ufx_ucp_rail_set_link(side.worker, "rail1", up), "rail_set_link");
         }
         put_list(ep, &side, rkey, invitation.address, list);
     }

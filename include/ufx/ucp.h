@@ -70,7 +70,7 @@ typedef struct ufx_ucp_context_params {
     const ufx_ucp_config_entry_t *config; /**< borrowed for the call */
     size_t config_count;
     const char *devices; /**< rails by device name, comma separated, in rail order; wins over
-                              UFX_NET_DEVICES; "all" is every network device but loopback */
+                              UFX_NET_DEVICES; "all" is every interface but loopback */
     const char *name;    /**< for logs; copied */
 } ufx_ucp_context_params_t;
 
@@ -140,8 +140,8 @@ typedef struct ufx_ucp_failover_stats {
     uint64_t switches;      /**< lanes sealed while they carried fragments, with another to go on */
     uint64_t frozen;        /**< fragments outstanding on lanes that were sealed */
     uint64_t landed;        /**< of those: found to have landed, never posted again */
-    uint64_t partial;       /**< of those: resumed in their middle */
-    uint64_t replayed;      /**< fragments posted again */
+    uint64_t partial;       /**< of the replayed: resumed in their middle */
+    uint64_t replayed;      /**< of the frozen: posted again; what is neither had been ended */
     uint64_t detect_ns;     /**< last failover: from the last sign of life to SEALING */
     uint64_t seal_ns;       /**< last failover: from SEALING to PURGED */
     uint64_t replay_ns;     /**< last failover: from PURGED to the last replay posted */

@@ -162,6 +162,16 @@ ufx_status_t context::check_devices() const
     return UFX_OK;
 }
 
+// One cable is one rail: a further address of an interface is one only if it is named.
+bool context::is_another_address(const ufx_uct_resource_t &resource) const
+{
+    const std::string_view name = resource.dev_name;
+    const std::string_view interface = name.substr(0, name.find(':'));
+    return interface != name && std::any_of(devices_.begin(), devices_.end(), [&](const device &d) {
+        return d.transport == resource.tl_name && d.name == interface;
+    });
+}
+
 // Takes the domain if one of its devices becomes a rail.
 ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string> &missing,
                                    bool all)
@@ -180,6 +190,9 @@ ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string
             continue;
         }
         used = true;
+        if (all && is_another_address(resource)) {
+            continue;
+        }
         if (all) {
             devices_.push_back({index, resource.tl_name, resource.dev_name, resource.dev_type});
             continue;
@@ -245,9 +258,10 @@ ufx_status_t context::open(std::span<const ufx_uct_component_t *const> component
         return UFX_ERR_NO_DEVICE;
     }
     if (devices_.empty()) {
-        ufx_error("no network device can be a rail (loopback must be named in UFX_NET_DEVICES); "
+        ufx_error("no network device can be a rail (loopback must be named in UFX_NET_DEVICES%s); "
                   "there are: %s",
-                  there.c_str());
+                  there.empty() ? ", a transport in UFX_TLS" : "",
+                  there.empty() ? "none" : there.c_str());
         return UFX_ERR_NO_DEVICE;
     }
     if (!all) { // rail order is the order in which they were named

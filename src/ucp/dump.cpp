@@ -36,7 +36,9 @@ core::rail_state worst_state(const worker &w, unsigned index)
     for (const auto &p : w.peers()) {
         for (const core::rail_id id : p->machine().rail_ids()) {
             const core::rail *r = p->machine().find_rail(id);
-            if (!p->is_dead() && p->local_index(id) == index && rank(r->state()) > rank(worst)) {
+            const bool counts =
+                !p->is_dead() && p->local_index(id) == index && !p->is_crossed(id);
+            if (counts && rank(r->state()) > rank(worst)) {
                 worst = r->state();
             }
         }

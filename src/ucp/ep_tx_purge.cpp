@@ -45,6 +45,9 @@ core::purged_op ep_tx::on_purge(lane &over, const ufx_uct_op_desc_t *op, core::v
         if (op->am_id == uct_am_data && !number_of(*op, out)) {
             out.fragment.kind = core::op_kind::NOP;
         }
+        if (out.fragment.kind != core::op_kind::NOP && verdict == core::verdict::LANDED) {
+            ep_.home().stats.landed();
+        }
         if (f != nullptr) {
             request &r = *f->op;
             free_fragment(*f); // the lane is quiet: the core lets go of the payload by itself

@@ -6,6 +6,8 @@
 
 #include <ufx/ucp.h>
 
+#include <utility>
+
 namespace ufx::ucp {
 
 class failover_stats {
@@ -15,12 +17,14 @@ public:
     {
         now_.detect_ns = now > alive ? now - alive : 0;
         now_.last_start_ns = now;
-        waits_completion_ = true;
+        waits_completion_ = waits_purge_ = true;
     }
     void purged(core::time_ns now)
     {
         purged_at_ = now;
-        now_.seal_ns = now - now_.last_start_ns;
+        if (std::exchange(waits_purge_, false)) { // else an idle lane
+            now_.seal_ns = now - now_.last_start_ns;
+        }
     }
     void frozen() { ++now_.frozen; }
     void landed() { ++now_.landed; }
@@ -43,6 +47,7 @@ public:
 private:
     ufx_ucp_failover_stats_t now_{};
     core::time_ns purged_at_ = 0;
+    bool waits_purge_ = false;
     bool waits_completion_ = false;
 };
 

@@ -89,9 +89,12 @@ void peer::add_rails()
     for (const rail_address &rail : own.rails) {
         published_[rail.index].bytes = encode(rail);
     }
+    for (const port_pair &pair : pairs) {
+        matched_.push_back(rail_id_of(pair));
+    }
     event([&](core::peer &m, core::time_ns now, core::action_list &out) {
-        for (const port_pair &pair : pairs) {
-            m.add_rail(rail_id_of(pair), now, out);
+        for (const core::rail_id id : matched_) {
+            m.add_rail(id, now, out);
         }
     });
     for (const auto &r : worker_.rails()) {
@@ -119,6 +122,11 @@ void peer::add_crossed_rails()
             }
         }
     }
+}
+
+bool peer::is_crossed(core::rail_id id) const
+{
+    return !is_self() && std::find(matched_.begin(), matched_.end(), id) == matched_.end();
 }
 
 bool peer::may_pair(core::rail_id id) const

@@ -114,6 +114,8 @@ public:
     void saw_connection(std::uint64_t connection);
     bool is_dead() const { return core_.is_dead(); }
     // Nothing needs this object any more.
+    // A pair of ports that was not matched and only stands in: it says nothing of its ports' state.
+    bool is_crossed(core::rail_id id) const;
     bool is_over() const { return is_dead() && eps_.empty() && actions_.empty(); }
     // EOF and refused everywhere, another uuid, or silence for UFX_PEER_TIMEOUT.
     void declare_dead(const char *why);
@@ -199,6 +201,7 @@ private:
     bool starter_;
     core::config cfg_;
     core::peer core_;
+    std::vector<core::rail_id> matched_;
     core::action_list actions_;
     std::size_t next_action_ = 0; // to be run
     peer *twin_ = nullptr;

@@ -247,6 +247,11 @@ void peer::act(const core::act::rail_changed &a)
 {
     rail *port = local_port(a.rail);
     const unsigned index = local_index(a.rail);
+    if (is_crossed(a.rail)) {
+        ufx_debug("the pair %u of ports, which were not matched, towards %016lx: %s -> %s (%s)", a.rail,
+                  uuid(), core::name_of(a.from), core::name_of(a.to), core::name_of(a.why));
+        return;
+    }
     const bool worse = a.to == core::rail_state::DRAINING;
     if (port != nullptr) {
         port->count.failures += worse ? 1 : 0;

@@ -63,7 +63,8 @@ void read_settings() noexcept
         return;
     }
     try {
-        if (const char *file = ufx_ucs_config_get("UFX_LOG_FILE", nullptr)) {
+        if (const char *file = ufx_ucs_config_get("UFX_LOG_FILE", nullptr);
+            file != nullptr && *file != '\0') {
             open_output(file);
         }
         const char *text = ufx_ucs_config_get("UFX_LOG_LEVEL", nullptr);

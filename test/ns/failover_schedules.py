@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The three schedules by which failover is judged, in two network namespaces.
 
-    failover_schedules.py [--strict] [del|flaps|oneway ...]
+    failover_schedules.py [--strict] [del|flaps|oneway|both ...]
 
 --strict also gates what depends on the machine's load: throughput during and after the outage.
 """
@@ -11,7 +11,7 @@ import os
 import sys
 
 from failover_run import (Checks, Run, are_gone, check_after_up, check_clean, check_rates,
-                          need_namespaces)
+                          check_whole, need_namespaces)
 
 SCHEDULES = {
     # A rail is gone for ever.
@@ -22,13 +22,29 @@ SCHEDULES = {
     "oneway": "1s:oneway:rail1,4s:heal:rail1",
 }
 SECONDS = {"del": "4", "flaps": "12", "oneway": "8"}
+# Beside the three: all rails at once, so that there is none to switch to.
+BOTH = "1s:down:rail0,1s:down:rail1,2s:up:rail0,2s:up:rail1"
+
+
+def all_rails(checks):
+    """Every rail is lost and comes back: traffic waits, and both carry again."""
+    print(f"==== both: {BOTH}", flush=True)
+    prefix = f"ufxtest{os.getpid()}both"
+    run = Run("--netns", prefix, "--fault", BOTH, "--seconds", "9")
+    check_whole(checks, run)
+    for rail in run.report["rails"] if run.report else []:
+        checks.that(rail["state"] == "UP", f"{rail['name']} is UP in the end (is {rail['state']})")
+    run.remove()
 
 
 def main():
     need_namespaces()
     strict = "--strict" in sys.argv
-    names = [word for word in sys.argv[1:] if word != "--strict"] or list(SCHEDULES)
+    names = [word for word in sys.argv[1:] if word != "--strict"] or [*SCHEDULES, "both"]
     checks = Checks()
+    if "both" in names:
+        names.remove("both")
+        all_rails(checks)
     for name in names:
         print(f"==== {name}: {SCHEDULES[name]}", flush=True)
         prefix = f"ufxtest{os.getpid()}{name}"

@@ -119,8 +119,8 @@ std::unique_ptr<namespaces> make_namespaces(const options &wanted)
     try {
         return std::make_unique<namespaces>(wanted.netns_prefix, wanted.rate);
     } catch (const tool_error &error) {
-        if (wanted.net == network::NAMESPACES) {
-            throw;
+        if (wanted.net == network::NAMESPACES || !wanted.rate.empty()) {
+            throw; // what was asked for by name is not left out
         }
         std::fprintf(stderr, "ufx_perftest: no network namespaces (%s); going on over loopback\n",
                      error.what());

@@ -173,7 +173,7 @@ json reasons_of(const outcome &run, const std::vector<outage> &outages)
     } else if (run.stats.frozen == 0) {
         reasons.push_back("the fault hit no traffic: nothing was frozen");
     } else if (run.stats.switches == 0) {
-        reasons.push_back("no traffic was switched to another lane");
+        reasons.push_back("no traffic was switched to another lane: no other rail was up");
     }
     return reasons;
 }

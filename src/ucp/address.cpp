@@ -103,7 +103,8 @@ bool bits_equal(const std::uint8_t *a, const std::uint8_t *b, unsigned bits)
     return rest == 0 || ((a[whole] ^ b[whole]) & mask) == 0;
 }
 
-// In one subnet, by the narrower of both prefixes.
+} // namespace
+
 bool same_subnet(const rail_address &a, const rail_address &b)
 {
     const unsigned bits = std::max(a.prefix_bits, b.prefix_bits);
@@ -119,8 +120,6 @@ bool same_subnet(const rail_address &a, const rail_address &b)
     }
     return false;
 }
-
-} // namespace
 
 std::vector<std::uint8_t> encode(const worker_address &address)
 {

@@ -47,6 +47,8 @@ struct port_pair {
     std::uint8_t large = 0;
     bool operator==(const port_pair &) const = default;
 };
+// In one subnet, by the narrower of both prefixes.
+[[nodiscard]] bool same_subnet(const rail_address &a, const rail_address &b);
 // The rails of two workers, the same at both: by subnet, then by index; a port without a partner
 // of its own joins one of the other side.
 [[nodiscard]] std::vector<port_pair> match_rails(const worker_address &small,

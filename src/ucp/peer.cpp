@@ -107,11 +107,16 @@ void peer::add_rails()
     }
 }
 
-// Matched ports are dead, but an own one and one of the peer that were not matched may be alive.
+// Matched ports are dead, but an own one and one of the peer that were not matched may be alive. A
+// port does not reach into another subnet: it is bound to its device.
 void peer::add_crossed_rails()
 {
     for (const auto &here : worker_.rails()) {
+        const rail_address mine = worker_.address_of(*here);
         for (const rail_address &there : address_.rails) {
+            if (!same_subnet(mine, there)) {
+                continue;
+            }
             const auto own = static_cast<std::uint8_t>(here->index());
             const core::rail_id id =
                 rail_id_of(starter_ ? port_pair{own, there.index} : port_pair{there.index, own});

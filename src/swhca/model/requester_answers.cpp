@@ -12,23 +12,27 @@ namespace ufx::swhca {
 
 namespace {
 
+// The responder has all before `end`. False: the data of a read or atomic before it was lost on the
+// way, so that this is asked for again; whatever else the answer says will be said again too.
+bool settle(core &world, qp &one, uint32_t end) noexcept
+{
+    sent_wqe *read = oldest_read(one);
+    uint32_t missing = read != nullptr ? psn_add(read->psn, read->received) : end;
+    if (psn_diff(end, missing) <= 0) {
+        (void)acknowledge(world, one, end);
+        return true;
+    }
+    (void)acknowledge(world, one, missing);
+    if (psn_diff(missing, one.req.highest_psn) < 0) {
+        go_back(world, one, missing);
+    }
+    return false;
+}
+
 void receive_ack(core &world, qp &one, const packet &what) noexcept
 {
     one.counters.acks++;
-    sent_wqe *read = oldest_read(one);
-    uint32_t end = psn_add(what.psn, 1);
-    if (read != nullptr) {
-        uint32_t missing = psn_add(read->psn, read->received);
-        if (psn_diff(end, missing) > 0) {
-            // What comes after a read is answered, so its own answer was lost.
-            (void)acknowledge(world, one, missing);
-            if (psn_diff(missing, one.req.highest_psn) < 0) {
-                go_back(world, one, missing);
-            }
-            return;
-        }
-    }
-    (void)acknowledge(world, one, end);
+    (void)settle(world, one, psn_add(what.psn, 1));
 }
 
 uint8_t syndrome_of_nak(uint8_t nak) noexcept
@@ -47,7 +51,9 @@ void receive_rnr_nak(core &world, qp &one, const packet &what) noexcept
 {
     requester_state &req = one.req;
     one.counters.rnrs++;
-    (void)acknowledge(world, one, what.psn);
+    if (!settle(world, one, what.psn)) {
+        return;
+    }
     if (req.rnr_left == 0) {
         fail_oldest(world, one, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR);
         return;
@@ -69,7 +75,9 @@ void receive_rnr_nak(core &world, qp &one, const packet &what) noexcept
 void receive_nak(core &world, qp &one, const packet &what) noexcept
 {
     one.counters.naks++;
-    (void)acknowledge(world, one, what.psn);
+    if (!settle(world, one, what.psn)) {
+        return;
+    }
     if (what.syndrome != AETH_NAK_SEQUENCE) {
         fail_oldest(world, one, syndrome_of_nak(what.syndrome));
         return;

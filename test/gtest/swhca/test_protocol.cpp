@@ -275,6 +275,28 @@ TEST_CASE("swhca: without a receive the sender waits the time that the RNR NAK s
     CHECK(on.wait(on.a).syndrome == 0);
 }
 
+TEST_CASE("swhca: no NAK of what comes after it completes a read whose data was lost")
+{
+    pair on;
+    region back = on.a.make_region(1 << 16, all_access);
+    std::iota(on.to.bytes.begin(), on.to.bytes.end(), static_cast<uint8_t>(7));
+    on.fabric.fault("drop responses count 1");
+    on.left.read(back, 1000, on.to);
+    SECTION("RNR")
+    {
+        on.left.send(on.from, 100);
+        on.fabric.step();
+        on.right.receive(on.to, 8192, 100);
+    }
+    SECTION("sequence error")
+    {
+        on.fabric.fault("drop requests skip 1 count 1");
+        on.left.write(on.from, 4000, on.to, 8192);
+    }
+    CHECK(on.wait(on.a).syndrome == 0);
+    CHECK(std::memcmp(back.bytes.data(), on.to.bytes.data(), 1000) == 0);
+}
+
 TEST_CASE("swhca: too many RNR NAKs end the QP with their own syndrome")
 {
     pair on;
@@ -393,16 +415,20 @@ TEST_CASE("swhca: packets that are late, double or out of order do no harm")
     qp_settings patient;
     patient.retry_count = 7;
     pair on(patient);
+    region back = on.a.make_region(1 << 16, all_access);
+    region counter = on.b.make_region(8, all_access);
     on.fabric.fault(rule);
     for (uint32_t i = 0; i < 8; i++) {
         on.left.write(on.from, 30'000, on.to);
-        on.left.fetch_add(on.from, on.to, 0);
-        on.left.read(on.from, 30'000, on.to);
+        on.left.fetch_add(back, counter, 1);
+        on.left.read(back, 30'000, on.to);
     }
     for (int i = 0; i < 24; i++) {
         CHECK(on.wait(on.a).syndrome == 0);
     }
     CHECK(on.same(30'000));
+    CHECK(std::memcmp(back.bytes.data(), on.from.bytes.data(), 30'000) == 0);
+    CHECK(counter.bytes[0] == 8);
     CHECK(on.left.query().sq_psn == on.right.query().rq_psn);
 }
 

@@ -118,7 +118,7 @@ ufx_status_t ufx_ucp_ep_close(ufx_ucp_ep_h handle, ufx_ucp_close_mode_t mode,
     if (handle == nullptr) {
         return ucp::refuse_null(__func__, "ep");
     }
-    if (mode != UFX_UCP_CLOSE_FLUSH && mode != UFX_UCP_CLOSE_FORCE) {
+    if (ucp::number_of(mode) > UFX_UCP_CLOSE_FORCE) {
         return ucp::refuse(__func__, "mode is no ufx_ucp_close_mode_t");
     }
     return ucs::guard([&] {

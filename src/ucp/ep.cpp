@@ -59,8 +59,7 @@ ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
         (UFX_UCP_EP_PARAM_ADDRESS | UFX_UCP_EP_PARAM_SOCKADDR | UFX_UCP_EP_PARAM_CONN_REQUEST);
     auto mode = static_cast<unsigned>(w.cfg().error_mode);
     if ((params.field_mask & UFX_UCP_EP_PARAM_ERROR_MODE) != 0) {
-        // A C caller may give any number; as an enum it must not even be read.
-        std::memcpy(&mode, &params.error_mode, sizeof(mode));
+        mode = number_of(params.error_mode);
     }
     const bool is_mode = mode <= UFX_UCP_ERROR_MODE_FAILOVER;
     constexpr const char *call = "ufx_ucp_ep_create";

@@ -44,7 +44,7 @@ ufx_status_t check(const ufx_ucp_mem_params_t &params, bool allocate)
     }
     if ((mask & UFX_UCP_MEM_PARAM_DMABUF) != 0 ||
         ((mask & UFX_UCP_MEM_PARAM_MEMORY_TYPE) != 0 &&
-         params.memory_type != UFX_UCT_MEMORY_TYPE_HOST)) {
+         number_of(params.memory_type) != UFX_UCT_MEMORY_TYPE_HOST)) {
         return UFX_ERR_UNSUPPORTED;
     }
     const bool has_address = (mask & UFX_UCP_MEM_PARAM_ADDRESS) != 0 && params.address != nullptr;

@@ -149,9 +149,10 @@ extern "C" ufx_status_t ufx_ucp_atomic(ufx_ucp_ep_h ep, ufx_ucp_atomic_op_t op, 
     if (ep == nullptr || rkey == nullptr) {
         return ucp::refuse_null(__func__, ep == nullptr ? "ep" : "rkey");
     }
-    const bool fetches = op == UFX_UCP_ATOMIC_SWAP || op == UFX_UCP_ATOMIC_CSWAP;
+    const unsigned number = ucp::number_of(op);
+    const bool fetches = number == UFX_UCP_ATOMIC_SWAP || number == UFX_UCP_ATOMIC_CSWAP;
     const ucp::rkey &key = ucp::rkey::of(rkey);
-    if (!ucp::is_valid(op, size, remote_addr)) {
+    if (!ucp::is_valid(number, size, remote_addr)) {
         return ucp::refuse(__func__,
                            "op is unknown, size is neither 4 nor 8, or remote_addr is not "
                            "a multiple of size");

@@ -6,6 +6,7 @@
 
 #include <ufx/status.h>
 
+#include <cstring>
 #include <initializer_list>
 
 namespace ufx::ucp {
@@ -24,6 +25,15 @@ namespace ufx::ucp {
 {
     ufx_error("%s: %s is NULL", call, name);
     return UFX_ERR_INVALID_PARAM;
+}
+
+// What a C caller gave as an enum: it may be any number, which as an enum must not even be read.
+template <class E> [[nodiscard]] unsigned number_of(const E &value) noexcept
+{
+    unsigned number = 0;
+    static_assert(sizeof(number) == sizeof(value));
+    std::memcpy(&number, &value, sizeof(number));
+    return number;
 }
 
 struct named_pointer {

@@ -9,6 +9,7 @@
 #include "ucp/listener.h"
 #include "ucp/peer.h"
 #include "ucp/progress_thread.h"
+#include "ucp/refuse.h"
 #include "ucp/wakeup.h"
 #include "ucs/log.h"
 #include "ucs/trace_point.h"
@@ -48,7 +49,7 @@ worker::worker(context &ctx, const ufx_ucp_worker_params_t &params)
       last_turn_(ucs::now_ns())
 {
     if ((params.field_mask & UFX_UCP_WORKER_PARAM_THREAD_MODE) != 0) {
-        multi_ = params.thread_mode == UFX_UCP_THREAD_MULTI;
+        multi_ = number_of(params.thread_mode) == UFX_UCP_THREAD_MULTI;
     }
     multi_ = multi_ || cfg().progress_thread;
     if ((params.field_mask & UFX_UCP_WORKER_PARAM_RAIL_EVENT) != 0) {

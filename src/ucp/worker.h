@@ -71,7 +71,6 @@ public:
     std::uint64_t uuid() const { return uuid_; }
     const std::string &name() const { return name_; }
     core::time_ns now() const { return ucs::now_ns(); }
-    // Time in which progress was called often: stalls are measured by it.
     // Time in which progress was called now and then: silence is measured by it.
     core::time_ns attended_time() const { return attended_; }
     // The process was forked since: this worker belongs to the parent.
@@ -186,7 +185,7 @@ private:
     std::vector<deferred> deferred_;
     std::vector<deferred> due_; // those of them whose turn it is
     std::uint32_t next_connection_ = 0;
-    core::time_ns active_ = 0;
+    core::time_ns active_ = 0; // in which progress was called often: stalls are measured by it
     core::time_ns attended_ = 0;
     core::time_ns last_turn_ = 0;
     core::time_ns next_poll_ = 0;

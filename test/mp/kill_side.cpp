@@ -229,13 +229,14 @@ void kill_side::work()
 void kill_side::post_next(operation &one)
 {
     const uint64_t next = posted_ + 1;
-    // The receiver has one buffer for what comes by rendezvous.
-    const bool rndv_open = std::any_of(operations_.begin(), operations_.end(), [](const auto &op) {
-        return op.busy && op.what == kind::RNDV;
-    });
-    one.what = next % RNDV_EVERY == 0 && !rndv_open ? kind::RNDV
-               : next % 2 == 0                      ? kind::AM
-                                                    : kind::PUT;
+    one.what = next % RNDV_EVERY == 0 ? kind::RNDV : next % 2 == 0 ? kind::AM : kind::PUT;
+    // The receiver has one buffer for what comes by rendezvous. The next one waits, and no other
+    // kind goes instead: both sides expect as many of each kind as they send.
+    if (one.what == kind::RNDV &&
+        std::any_of(operations_.begin(), operations_.end(),
+                    [](const auto &op) { return op.busy && op.what == kind::RNDV; })) {
+        return;
+    }
     one.completions = 0;
     one.busy = true;
     one.number = one.what == kind::RNDV ? rndvs_ + 1 : one.what == kind::AM ? ams_ + 1 : puts_ + 1;

@@ -1,8 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs of other projects, from the distribution, on the software HCA.
+# Programs on the software HCA: a probe of our own, and those of other projects, from the
+# distribution.
 if SWHCA
+if HAVE_IBVERBS
+check_PROGRAMS += swhca_probe
+swhca_probe_SOURCES = %D%/probe.cpp %D%/probe.h %D%/probe_descriptors.cpp \
+	%D%/probe_threads.cpp
+swhca_probe_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
+swhca_probe_LDADD = $(IBVERBS_LIBS)
+TESTS += %D%/probes.py
+endif
 LONG_TESTS += %D%/verbs_programs.py %D%/perftest_programs.py %D%/ucx_programs.py \
 	%D%/faults_at_work.py %D%/perftest_all.py
 endif
-dist_noinst_SCRIPTS += %D%/verbs_programs.py %D%/perftest_programs.py %D%/ucx_programs.py \
-	%D%/faults_at_work.py %D%/perftest_all.py %D%/swhca_run.py
+dist_noinst_SCRIPTS += %D%/probes.py %D%/verbs_programs.py %D%/perftest_programs.py \
+	%D%/ucx_programs.py %D%/faults_at_work.py %D%/perftest_all.py %D%/swhca_run.py

@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -59,6 +60,17 @@ def listens(port):
     return False
 
 
+def end_all(started):
+    """Kills what is left of a launcher and all that it started."""
+    if started is None:
+        return
+    try:
+        os.killpg(started.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    started.wait()
+
+
 class Checks:
     """Collects what is wrong, one case a line for the driver."""
 
@@ -89,11 +101,15 @@ class Fabric:
     def start(self, *command, options=(), environment=None):
         words = [SWHCA, "run", "--dir", self.directory, *self.options, *options, "--", *command]
         return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                env=dict(os.environ, **(environment or {})))
+                                env=dict(os.environ, **(environment or {})),
+                                start_new_session=True)
 
     def run(self, *command, **how):
         started = self.start(*command, **how)
-        output, _ = started.communicate(timeout=LIMIT_S)
+        try:
+            output, _ = started.communicate(timeout=LIMIT_S)
+        finally:
+            end_all(started)
         return started.returncode, output
 
     def pair(self, command, port_option, host="127.0.0.1", **how):
@@ -101,6 +117,7 @@ class Fabric:
         port = free_port()
         command = [*command, port_option, port]
         server = self.start(*command, **how)
+        client = None
         try:
             wait_for(lambda: listens(port) or server.poll() is not None, f"{command} listens")
             client = self.start(*command, host, **how)
@@ -110,7 +127,8 @@ class Fabric:
         except (subprocess.TimeoutExpired, TimeoutError) as late:
             return [None, None], [str(late), ""]
         finally:
-            server.kill()
+            end_all(server)
+            end_all(client)
 
     def ctl(self, *rules):
         return subprocess.run([SWHCA, "ctl", "--dir", self.directory, *rules], text=True,

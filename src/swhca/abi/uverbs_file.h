@@ -20,6 +20,8 @@ struct uverbs_options {
     // Each QP rings a register of its own, which takes whole WQEs too (BlueFlame); else all ring
     // the first one of the first page, which takes doorbells only.
     bool own_registers = false;
+    // Told of the read end of each completion channel, whose closing channel_closed() must hear of.
+    void (*channel_made)(int number) = nullptr;
 };
 
 // Not thread-safe: its user serializes calls for one file. The clock is given with each call.

@@ -113,6 +113,9 @@ int uverbs_file::create_channel(command_reader &in)
     ib_uverbs_create_comp_channel_resp reply{};
     reply.fd = static_cast<uint32_t>(events->read_end());
     channels_[events->read_end()] = handle;
+    if (options_.channel_made != nullptr) {
+        options_.channel_made(events->read_end());
+    }
     pipes_[handle] = std::move(*events);
     return in.reply(memory_, reply, driver);
 }

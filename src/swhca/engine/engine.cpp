@@ -38,8 +38,7 @@ void engine::try_pass(uint64_t now_ns) noexcept
 {
     // Work that is added while another engine holds the lock is seen by this loop or by that one.
     for (uint32_t rounds = 0; rounds < max_rounds; rounds++) {
-        if (shared_.pending.empty() &&
-            shared_.next_due_ns.load(std::memory_order_acquire) > now_ns) {
+        if (!has_due(now_ns)) {
             return;
         }
         image_lock lock(shared_, std::try_to_lock);

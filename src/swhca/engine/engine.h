@@ -29,6 +29,12 @@ public:
 
     [[nodiscard]] bool has_work() const noexcept { return !shared_.pending.empty(); }
 
+    // Whether a pass would find something to do, as far as can be seen without the lock.
+    [[nodiscard]] bool has_due(uint64_t now_ns) const noexcept
+    {
+        return has_work() || shared_.next_due_ns.load(std::memory_order_acquire) <= now_ns;
+    }
+
     // Puts every QP of this process into `pending`: others may have left work for it.
     void revisit_all() noexcept;
 

@@ -4,8 +4,12 @@
 #include "next.h"
 #include "process.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
+#include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/netlink.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -25,6 +29,11 @@ constexpr unsigned long rdma_ioctl_type = 0x1b; // RDMA_IOCTL_MAGIC of <rdma/rdm
 constinit shim::next_function<int (*)(int, int, int)> next_socket("socket");
 constinit shim::next_function<ssize_t (*)(int, const void *, size_t)> next_write("write");
 constinit shim::next_function<int (*)(int)> next_close("close");
+constinit shim::next_function<int (*)(int, int)> next_dup2("dup2");
+constinit shim::next_function<int (*)(int, int, int)> next_dup3("dup3");
+constinit shim::next_function<int (*)(unsigned, unsigned, int)> next_close_range("close_range");
+constinit shim::next_function<void (*)(int)> next_closefrom("closefrom");
+constinit shim::next_function<int (*)(FILE *)> next_fclose("fclose");
 constinit shim::next_function<int (*)(pthread_spinlock_t *)>
     next_spin_unlock("pthread_spin_unlock");
 
@@ -33,6 +42,14 @@ void *plain_mmap(void *at, size_t length, int protection, int flags, int number,
 {
     return reinterpret_cast<void *>(
         ::syscall(SYS_mmap, at, length, protection, flags, number, offset));
+}
+
+// dup2() and dup3() close the number that they give, unless they fail.
+void note_replacement(int from, int to) noexcept
+{
+    if (from != to && ::fcntl(from, F_GETFD) >= 0) {
+        shim::note_close(to);
+    }
 }
 
 } // namespace
@@ -85,6 +102,38 @@ EXPORT int close(int number)
 {
     shim::note_close(number);
     return next_close.get()(number);
+}
+
+EXPORT int dup2(int from, int to) noexcept
+{
+    note_replacement(from, to);
+    return next_dup2.get()(from, to);
+}
+
+EXPORT int dup3(int from, int to, int flags) noexcept
+{
+    note_replacement(from, to);
+    return next_dup3.get()(from, to, flags);
+}
+
+EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept
+{
+    if ((static_cast<unsigned>(flags) & CLOSE_RANGE_CLOEXEC) == 0) {
+        shim::note_close_range(first, last);
+    }
+    return next_close_range.get()(first, last, flags);
+}
+
+EXPORT void closefrom(int first) noexcept
+{
+    shim::note_close_range(static_cast<unsigned>(std::max(first, 0)), ~0u);
+    next_closefrom.get()(first);
+}
+
+EXPORT int fclose(FILE *stream)
+{
+    shim::note_close(::fileno(stream));
+    return next_fclose.get()(stream);
 }
 
 EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock) noexcept

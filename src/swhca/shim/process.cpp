@@ -3,7 +3,9 @@
 // may use devices until the process has ended; a child after fork() begins anew.
 #include "process.h"
 
+#include "descriptors.h"
 #include "paths.h"
+#include "shield.h"
 #include "trap.h"
 
 #include "swhca/abi/uverbs_file.h"
@@ -13,7 +15,6 @@
 #include "swhca/fabric/fabric.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -36,7 +37,6 @@ namespace {
 
 constexpr uint64_t ns_per_ms = 1000000;
 constexpr uint64_t heartbeat_ns = 100 * ns_per_ms; // between two looks for dead processes
-constexpr int max_descriptors = 4096;
 
 struct process_state {
     std::recursive_mutex lock; // of what follows, but for the engine
@@ -50,7 +50,6 @@ struct process_state {
 };
 
 constinit std::atomic<process_state *> current{nullptr};
-constinit std::array<std::atomic<bool>, max_descriptors> devices{};
 thread_local bool inside __attribute__((tls_model("initial-exec"))) = false;
 
 void complain(const char *text) noexcept
@@ -63,6 +62,7 @@ template <class Work>
 void enter(Work work) noexcept
 {
     if (!inside) {
+        shield hidden;
         inside = true;
         work();
         inside = false;
@@ -148,14 +148,16 @@ engine_kind wanted_engine() noexcept
                               : engine_kind::TRAP;
 }
 
-// The child has the parent's mapping and descriptors, but neither its slot nor its helper.
+pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER;
+
+// The child has the parent's mapping and descriptors, but neither its slot nor its helper. Another
+// thread of the parent may have been joining.
 void begin_anew() noexcept
 {
     current.store(nullptr, std::memory_order_relaxed);
-    for (std::atomic<bool> &each : devices) {
-        each.store(false, std::memory_order_relaxed);
-    }
+    inherit_descriptors();
     inside = false;
+    joining = PTHREAD_MUTEX_INITIALIZER;
 }
 
 bool join(process_state &state)
@@ -185,19 +187,24 @@ bool join(process_state &state)
 
 process_state *joined_state()
 {
-    static std::mutex guard;
-    std::lock_guard lock(guard);
+    static bool watches_forks = false; // under `joining`; a child inherits it with the handler
     process_state *state = current.load(std::memory_order_acquire);
     if (state != nullptr) {
         return state;
     }
-    static std::once_flag once;
-    std::call_once(once, [] { (void)::pthread_atfork(nullptr, nullptr, begin_anew); });
-    state = new process_state; // lives as long as the process
-    if (!join(*state)) {
-        return nullptr; // the helper may still look at it
+    ::pthread_mutex_lock(&joining);
+    state = current.load(std::memory_order_acquire);
+    if (state == nullptr) {
+        if (!watches_forks) {
+            watches_forks = ::pthread_atfork(nullptr, nullptr, begin_anew) == 0;
+        }
+        auto *made = new process_state; // lives as long as the process: the helper looks at it
+        if (join(*made)) {
+            state = made;
+            current.store(state, std::memory_order_release);
+        }
     }
-    current.store(state, std::memory_order_release);
+    ::pthread_mutex_unlock(&joining);
     return state;
 }
 
@@ -224,17 +231,21 @@ bool open_device(int number, uint32_t hca)
         errno = ENODEV;
         return false;
     }
-    std::lock_guard lock(state->lock);
-    uverbs_options options{state->kind != engine_kind::TRAP};
-    state->files[number] = std::make_unique<uverbs_file>(*state->runs, hca, options);
-    devices[static_cast<size_t>(number)].store(true, std::memory_order_release);
+    enter([&] {
+        std::lock_guard lock(state->lock);
+        uverbs_options options;
+        options.own_registers = state->kind != engine_kind::TRAP;
+        options.channel_made = [](int channel) { set_kind(channel, descriptor::CHANNEL); };
+        state->files[number] = std::make_unique<uverbs_file>(*state->runs, hca, options);
+        set_kind(number, descriptor::DEVICE);
+    });
     return true;
 }
 
 bool is_device(int number) noexcept
 {
-    return number >= 0 && number < max_descriptors &&
-           devices[static_cast<size_t>(number)].load(std::memory_order_acquire);
+    descriptor kind = kind_of(number);
+    return kind == descriptor::DEVICE || kind == descriptor::INHERITED;
 }
 
 ssize_t device_write(int number, const void *data, size_t size)
@@ -245,8 +256,8 @@ ssize_t device_write(int number, const void *data, size_t size)
         return -1;
     }
     int error = EBADF;
-    std::lock_guard lock(state->lock);
     enter([&] {
+        std::lock_guard lock(state->lock);
         auto found = state->files.find(number);
         if (found != state->files.end()) {
             error = found->second->command({static_cast<const std::byte *>(data), size},
@@ -276,25 +287,47 @@ void *device_mmap(size_t length, uint64_t offset)
     return ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
+// The engine's own descriptors are none of these, and it holds the lock of the fabric when it
+// closes them, so that nothing may be waited for.
 void note_close(int number) noexcept
 {
     process_state *state = current.load(std::memory_order_acquire);
-    if (state == nullptr || number < 0) {
+    if (kind_of(number) == descriptor::NONE || inside) {
         return;
     }
-    std::lock_guard lock(state->lock);
+    if (state == nullptr) { // inherited
+        set_kind(number, descriptor::NONE);
+        return;
+    }
+    if (state->pid != ::getpid()) {
+        return; // a child that borrows this memory until it calls exec(): it closes its own copy
+    }
     enter([&] {
-        if (is_device(number)) {
-            devices[static_cast<size_t>(number)].store(false, std::memory_order_release);
+        std::lock_guard lock(state->lock);
+        if (kind_of(number) == descriptor::DEVICE) {
+            set_kind(number, descriptor::NONE);
             state->files.erase(number);
             return;
         }
+        set_kind(number, descriptor::NONE);
         for (auto &[device, file] : state->files) {
             if (file->channel_closed(number, monotonic_ns())) {
                 return;
             }
         }
     });
+}
+
+void note_close_range(unsigned first, unsigned last) noexcept
+{
+    int end = static_cast<int>(std::min<unsigned>(last, max_descriptors - 1));
+    if (first > static_cast<unsigned>(end)) {
+        return;
+    }
+    for (int number = next_of_ours(static_cast<int>(first), end); number >= 0;
+         number = next_of_ours(number + 1, end)) {
+        note_close(number);
+    }
 }
 
 void poke() noexcept
@@ -309,14 +342,21 @@ void poke() noexcept
 void doorbell() noexcept
 {
     process_state *state = current.load(std::memory_order_acquire);
-    if (state == nullptr) {
+    if (state == nullptr || inside) {
+        return;
+    }
+    // Nothing is held yet, so that a handler of the program may come between.
+    engine &runs = *state->runs;
+    bool armed = runs.scan_doorbells();
+    uint64_t now_ns = monotonic_ns();
+    if (!armed && !runs.has_due(now_ns)) {
         return;
     }
     enter([&] {
-        if (state->runs->scan_doorbells()) {
-            (void)state->runs->pass(monotonic_ns());
+        if (armed) {
+            (void)runs.pass(now_ns);
         } else {
-            state->runs->try_pass(monotonic_ns());
+            runs.try_pass(now_ns);
         }
     });
 }

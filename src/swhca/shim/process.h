@@ -26,6 +26,7 @@ enum class engine_kind : uint8_t { HOOK, TRAP, THREAD };
 
 // Before the descriptor is closed: lets go of the device or the channel that it is.
 void note_close(int number) noexcept;
+void note_close_range(unsigned first, unsigned last) noexcept;
 
 // The program has done something that may have posted work. For the hook.
 void poke() noexcept;

@@ -22,7 +22,7 @@ SWHCA_MODEL_SOURCES = $(UNIT_swhca_base) $(UNIT_swhca_model) $(UNIT_swhca_protoc
 	%D%/engine/address_space.h %D%/engine/engine.h %D%/engine/guarded_copy.h %D%/engine/link.h \
 	%D%/engine/membership.h \
 	%D%/engine/process_memory.h %D%/engine/wakeup.h \
-	%D%/fabric/bitmap.h %D%/fabric/fabric.h %D%/fabric/image.h \
+	%D%/fabric/bitmap.h %D%/fabric/doorbell_count.h %D%/fabric/fabric.h %D%/fabric/image.h \
 	%D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h %D%/faults/units.h \
 	%D%/model/completion_queue.h %D%/model/core.h %D%/model/datagram.h %D%/model/device.h \
 	%D%/model/events.h %D%/model/lookup.h %D%/model/payload.h %D%/model/queue_pair.h \

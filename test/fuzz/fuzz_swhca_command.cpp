@@ -33,18 +33,19 @@ struct machine {
     uint64_t now_ns = 1'000'000'000;
 };
 
-void on_fault(int)
+void on_fault(int, siginfo_t *, void *where)
 {
-    leave_guarded_copy();
-    std::abort(); // a fault outside of a copy that may fail
+    if (!leave_guarded_copy(where)) {
+        std::abort(); // a fault outside of a copy that may fail
+    }
 }
 
 machine &the_machine()
 {
     static machine *made = [] {
         struct sigaction action {};
-        action.sa_handler = on_fault;
-        action.sa_flags = SA_NODEFER;
+        action.sa_sigaction = on_fault;
+        action.sa_flags = SA_SIGINFO;
         (void)::sigaction(SIGSEGV, &action, nullptr);
         (void)::sigaction(SIGBUS, &action, nullptr);
         auto *one = new machine; // for all inputs

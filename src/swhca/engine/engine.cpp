@@ -6,6 +6,7 @@
 #include "link.h"
 #include "wakeup.h"
 
+#include "swhca/fabric/doorbell_count.h"
 #include "swhca/faults/faults.h"
 #include "swhca/model/completion_queue.h"
 #include "swhca/model/events.h"
@@ -149,29 +150,28 @@ bool engine::read_word(uint64_t doorbell, uint32_t word, uint32_t &out) noexcept
 bool engine::scan_doorbells() noexcept
 {
     process_slot &self = shared_.processes[memory_.self()];
-    bool force = false;
     uint32_t word = 0;
     for (uint32_t i = self.qps.next(0); i != self.qps.none; i = self.qps.next(i + 1)) {
         qp &one = shared_.qps[i];
-        if (!read_word(one.doorbell, MLX5_SND_DBR, word)) {
-            continue;
-        }
-        word &= 0xffff;
-        if (word != one.sq_doorbell.load(std::memory_order_relaxed)) {
-            one.sq_doorbell.store(word, std::memory_order_release);
-            shared_.pending.add(i);
-        }
-        bool failed = one.state == IBV_QPS_ERR && one.srq == no_index && one.rq_size > 0;
-        if (failed && read_word(one.doorbell, MLX5_RCV_DBR, word) &&
-            (word & 0xffff) != one.resp.rq_consumed) {
+        uint32_t seen = one.sq_doorbell.load(std::memory_order_acquire);
+        if (read_word(one.doorbell, MLX5_SND_DBR, word) &&
+            advance_doorbell(one.sq_doorbell, seen, static_cast<uint16_t>(word), one.sq_blocks)) {
             shared_.pending.add(i);
         }
     }
+    for (uint32_t i = self.failed.next(0); i != self.failed.none; i = self.failed.next(i + 1)) {
+        if (read_word(shared_.qps[i].doorbell, MLX5_RCV_DBR, word) &&
+            receives_seen_[i].exchange(word, std::memory_order_relaxed) != word) {
+            shared_.pending.add(i);
+        }
+    }
+    bool armed = false;
     for (uint32_t i = self.cqs.next(0); i != self.cqs.none; i = self.cqs.next(i + 1)) {
-        const cq &one = shared_.cqs[i];
-        force = force || (read_word(one.doorbell, cq_arm_word, word) && word != one.arm_seen);
+        armed = (read_word(shared_.cqs[i].doorbell, cq_arm_word, word) &&
+                 arms_seen_[i].exchange(word, std::memory_order_relaxed) != word) ||
+                armed;
     }
-    return force;
+    return armed;
 }
 
 void engine::revisit_all() noexcept

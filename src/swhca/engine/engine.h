@@ -7,6 +7,8 @@
 #include "swhca/fabric/fabric.h"
 #include "swhca/model/core.h"
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 
 namespace ufx::swhca {
@@ -23,8 +25,9 @@ public:
     // none.
     void try_pass(uint64_t now_ns) noexcept;
 
-    // Finds what this process has posted, without the lock; true if it has armed a completion
-    // queue or posted to a QP in ERR, which takes a pass even if nothing is pending.
+    // Finds what this process has posted, without the lock, by any number of threads; true if it
+    // has armed a completion queue since the last call, which takes a pass even if nothing is
+    // pending.
     [[nodiscard]] bool scan_doorbells() noexcept;
 
     [[nodiscard]] bool has_work() const noexcept { return !shared_.pending.empty(); }
@@ -64,6 +67,10 @@ private:
 
     process_memory memory_;
     image &shared_;
+    // What scan_doorbells() has read last, by any thread: relaxed, because a change only leads to
+    // another look, under the lock.
+    std::array<std::atomic<uint32_t>, max_qps> receives_seen_{};
+    std::array<std::atomic<uint32_t>, max_cqs> arms_seen_{};
 };
 
 } // namespace ufx::swhca

@@ -7,12 +7,13 @@
 
 namespace ufx::swhca {
 
-// The last byte is stored last.
+// An aligned piece of 4 or 8 bytes, such as a doorbell record, is read and written by one access
+// each. Otherwise the last byte is stored last.
 [[nodiscard]] bool guarded_copy(void *to, const void *from, size_t size) noexcept;
 
-// For the handler of SIGSEGV and SIGBUS (installed with SA_NODEFER): if this thread is inside a
-// guarded copy, makes that copy answer false and does not return.
-void leave_guarded_copy() noexcept;
+// For the handler of SIGSEGV and SIGBUS, with its third argument: true if a guarded copy has
+// faulted, which then answers false when the handler returns.
+[[nodiscard]] bool leave_guarded_copy(void *ucontext) noexcept;
 
 } // namespace ufx::swhca
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <sys/types.h>
 
 namespace ufx::swhca {
 
@@ -33,13 +34,18 @@ public:
         return copy(process, va, self_, reinterpret_cast<uintptr_t>(from), size);
     }
 
-    // The last byte is written after all others, because programs poll on it.
+    // The last byte is written after all others, because programs poll on it. An aligned word of 4
+    // bytes is never read torn.
     [[nodiscard]] bool copy(uint32_t to, uint64_t to_va, uint32_t from, uint64_t from_va,
                             size_t size) noexcept;
 
 private:
     [[nodiscard]] bool transfer(uint32_t process, uint64_t theirs, uint64_t mine, size_t size,
                                 bool write) noexcept;
+
+    [[nodiscard]] bool read_remote_word(uint32_t process, uint64_t theirs, void *to) noexcept;
+    // Whether the kernel moved all; a process that is gone is not tried again.
+    [[nodiscard]] bool moved(uint32_t process, ssize_t bytes, size_t wanted) noexcept;
 
     image &shared_;
     uint32_t self_;

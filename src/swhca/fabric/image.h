@@ -49,6 +49,7 @@ struct process_slot {
     uint64_t probe;                     // address of a word by which they find out
     shared_bitmap<max_qps> qps;         // its QPs
     shared_bitmap<max_cqs> cqs;         // its CQs that have a completion channel
+    shared_bitmap<max_qps> failed;      // its QPs that were in ERR: what is posted is flushed
 };
 
 struct counters {
@@ -297,7 +298,7 @@ struct qp {
     uint32_t rq_size;
     uint32_t rq_shift;
     uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
-    std::atomic<uint32_t> sq_doorbell; // basic blocks posted; written by the owner's engine
+    std::atomic<uint32_t> sq_doorbell; // see doorbell_count.h; written by the owner's engine
     uint32_t events;
     qp_attributes attr;
     requester_state req;
@@ -360,7 +361,7 @@ struct image {
 };
 
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 1;
+inline constexpr uint32_t image_version = 2;
 
 } // namespace ufx::swhca
 

@@ -7,6 +7,7 @@
 #include "requester.h"
 #include "responder.h"
 
+#include "swhca/fabric/doorbell_count.h"
 #include "swhca/faults/faults.h"
 
 #include <infiniband/verbs.h>
@@ -18,6 +19,7 @@ void enter_error(core &world, qp &one) noexcept
     one.state = IBV_QPS_ERR;
     one.req.ack_deadline_ns = one.req.rnr_deadline_ns = one.req.resume_ns = 0;
     world.shared.timers.remove(world.index_of(one));
+    world.shared.processes[one.process].failed.add(world.index_of(one));
     flush_send_queue(world, one);
     flush_receive_queue(world, one);
 }
@@ -27,7 +29,7 @@ void reset_queue_pair(qp &one) noexcept
     one.state = IBV_QPS_RESET;
     one.sq_error = false;
     one.last_wqe_reported = false;
-    one.sq_doorbell.store(0, std::memory_order_relaxed);
+    close_doorbell(one.sq_doorbell);
     one.attr = {};
     one.req = {};
     one.resp = {};

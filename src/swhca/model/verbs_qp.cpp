@@ -6,6 +6,7 @@
 #include "lookup.h"
 #include "queue_pair.h"
 
+#include "swhca/fabric/doorbell_count.h"
 #include "swhca/faults/faults.h"
 
 #include <algorithm>
@@ -264,6 +265,7 @@ int modify_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t mas
         return 0;
     }
     take_attributes(*one, mask, attr);
+    open_doorbell(one->sq_doorbell);
     one->state = to;
     world.shared.pending.add(handle);
     return 0;
@@ -306,6 +308,7 @@ int destroy_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t &a
     shared.timers.remove(handle);
     shared.pending.remove(handle);
     shared.processes[one->process].qps.remove(handle);
+    shared.processes[one->process].failed.remove(handle);
     shared.hcas[one->hca].qp_of[one->qpn % max_qps] = 0;
     shared.pds[one->pd].users--;
     shared.cqs[one->send_cq].users--;

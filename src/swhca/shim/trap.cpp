@@ -97,7 +97,9 @@ void pass_on(int number, siginfo_t *info, void *where) noexcept
 void handle(int number, siginfo_t *info, void *where)
 {
     int saved = errno;
-    leave_guarded_copy();
+    if (leave_guarded_copy(where)) {
+        return;
+    }
     auto address = reinterpret_cast<uintptr_t>(info->si_addr);
     if (number == SIGSEGV && is_trapped(address)) {
         skip_store(*static_cast<ucontext_t *>(where), address);

@@ -5,6 +5,7 @@ CATCH_TESTS += test_swhca
 test_swhca_SOURCES = \
 	%D%/rig.cpp \
 	%D%/rig.h \
+	%D%/test_engine.cpp \
 	%D%/test_faults.cpp \
 	%D%/test_parts.cpp \
 	%D%/test_protocol.cpp \

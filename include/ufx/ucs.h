@@ -169,7 +169,8 @@ enum {
 };
 
 /**
- * Print all known rows as `NAME=value` lines, in a form that the configuration file takes.
+ * Print all known rows as `NAME=value` lines, in a form that the configuration file takes; rows
+ * that only the environment may set are comments.
  *
  * @param stream  open for writing
  * @param flags   UFX_UCS_CONFIG_PRINT_*, or 0

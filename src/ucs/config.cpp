@@ -90,8 +90,9 @@ bool parse_config_value(const config_row &row, std::string_view text, config_val
         value.text = text;
         return true;
     case config_kind::list:
+        why = "an empty list";
         value.list = parse_list(text);
-        return true;
+        return !value.list.empty() || row.default_value[0] == '\0';
     }
     return false;
 }

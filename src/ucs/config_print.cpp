@@ -5,6 +5,7 @@
 #include <ufx/ucs.h>
 
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -24,6 +25,12 @@ const char *source_name(ufx_ucs_config_source_t source)
     default:
         return "default";
     }
+}
+
+// Read before the file, or beside it: there a line of it would do nothing.
+bool is_of_environment(std::string_view name)
+{
+    return name == "UFX_CONFIG_FILE" || name.starts_with("UFX_TRACE_");
 }
 
 void print_row(void *arg, const char *title, const ufx_ucs_config_row_t *row, const char *value,
@@ -46,7 +53,8 @@ void print_row(void *arg, const char *title, const ufx_ucs_config_row_t *row, co
                      row->default_value[0] == '\0' ? "(empty)" : row->default_value,
                      source_name(source));
     }
-    std::fprintf(state->stream, "%s=%s\n%s", row->name, value, with_help ? "\n" : "");
+    std::fprintf(state->stream, "%s%s=%s\n%s", is_of_environment(row->name) ? "# " : "", row->name,
+                 value, with_help ? "\n" : "");
 }
 
 } // namespace

@@ -327,6 +327,32 @@ TEST_CASE("config: printed rows are a configuration file with the values in effe
     CHECK(changed.find("UFX_SAMPLE_FLAG") == std::string::npos);
 }
 
+TEST_CASE("config: what only the environment may set is printed as a comment", "[ucs][config]")
+{
+    test::environment trace("UFX_TRACE_FD", "9");
+    ufx_ucs_config_reload();
+    for (const unsigned flags : {0u, unsigned{UFX_UCS_CONFIG_PRINT_HELP}}) {
+        const std::string shown = print(flags);
+        CHECK(shown.find("\n# UFX_TRACE_FD=9\n") != std::string::npos);
+        auto file = ucs::parse_config_file(shown);
+        CHECK(file.faults.empty());
+        CHECK_FALSE(file.values.contains("UFX_CONFIG_FILE"));
+        CHECK_FALSE(file.values.contains("UFX_TRACE_FD"));
+        CHECK(file.values.contains("UFX_LOG_LEVEL"));
+    }
+}
+
+TEST_CASE("config: an empty list is refused, for it names nothing", "[ucs][config]")
+{
+    ufx_ucs_config_reload();
+    ucs::log_capture log;
+    for (const char *text : {"", " , ,"}) {
+        test::environment rails("UFX_SAMPLE_RAILS", text);
+        CHECK(table.load().rails == std::vector<std::string>{"a", "b"});
+    }
+    CHECK(log.count(UFX_UCS_LOG_WARN, "an empty list; using the default 'a,b'") == 2);
+}
+
 TEST_CASE("config: rows of other names or without text are refused", "[ucs][config]")
 {
     ufx_ucs_config_row_t row = {sizeof(row), "HOME", "text", "", "Not ours."};

@@ -164,18 +164,22 @@ def options_of_measurements(table):
 def devices_of_one_end(table, good):
     """Whoever cannot use what it was given says so at once, without the other end."""
     for name, words, status, text in (
-            ("device", ["-d", "nosuch0"], RUN, "nosuch0"),
+            ("device", ["-d", "nosuch0"], USAGE, "nosuch0"),
+            ("no device", ["-d", ""], USAGE, "empty"),
             ("transport", ["-x", "pigeon"], USAGE, "'pigeon'"),
             ("device of a transport", ["-x", "tcp", "-d", "nosuch0"], USAGE, "'nosuch0'"),
             ("transport without a way out", ["-x", "self"], USAGE, "does not leave"),
-            ("failover, device", ["failover", "-d", "nosuch0"], RUN, "nosuch0")):
+            ("device of another kind", ["-d", "memory"], USAGE, "cannot be a rail"),
+            ("address", ["-x", "tcp", "-d", "lo:192.0.2.99"], USAGE, "192.0.2.99"),
+            ("failover, device", ["failover", "--output", table.path("out"), "-d", "nosuch0"],
+             USAGE, "nosuch0")):
         table.case(f"server, {name}", [PERFTEST, *words, "-p", str(free_port())], status, text)
     client = [PERFTEST, "127.0.0.1", "-p", str(free_port()), "-t", "am_lat"]
     table.case("client, transport without a way out", [*client, "-x", "self"], USAGE,
                "does not leave")
     table.case("client, device", [*client, "-d", "nosuch0"], USAGE, "'nosuch0'")
     table.case("failover client, device", [PERFTEST, "failover", "--input", good, "-d", "nosuch0",
-                                           "127.0.0.1"], RUN, "nosuch0")
+                                           "127.0.0.1"], USAGE, "nosuch0")
     table.case("loopback of two processes", [PERFTEST, "-l", "-t", "am_lat", "-x", "tcp"], USAGE,
                "two processes")
 
@@ -225,11 +229,17 @@ def options_of_info(table):
                           ("memory", "device memory cannot be a rail"),
                           ("lo:", "names no address"),
                           ("lo:192.0.2.99", "does not have the address 192.0.2.99"),
+                          ("", "the list is empty"),
+                          (",", "the list is empty"),
                           ("lo,lo", "device lo is named twice"),
                           ("lo,lo:127.0.0.1", "lo and lo:127.0.0.1 are one")):
-        table.case(f"devices of a context, {devices}", [INFO, "-C", "--dev", devices], RUN, text)
-    table.case("no process", [INFO, "--ep-dump", "--socket-dir", table.path("folder")], USAGE,
+        table.case(f"devices of a context, {devices}", [INFO, "-C", "--dev", devices], USAGE, text)
+    table.case("no process", [INFO, "--ep-dump", "--socket-dir", table.path("folder")], RUN,
                "UFX_DEBUG_SOCKET")
+    table.case("word without a dash", [INFO, "devices"], USAGE, "did you mean '--devices'?")
+    table.case("verb misspelt", [INFO, "--rail", "rail0", "drian", "1"], USAGE, "'drain'?")
+    table.case("JSON of two", [INFO, "-d", "-C", "--json"], USAGE, "--json")
+    table.case("JSON of settings", [INFO, "-c", "--json"], USAGE, "--json")
     table.case("a word too many", [INFO, "-v", "nonsense"], USAGE, "'nonsense'")
 
 
@@ -247,6 +257,25 @@ def main():
     table.case("unknown option", [PERFTEST, "--nonsense"], USAGE, "--nonsense")
     table.case("unknown failover option", [*run, "--nonsense"], USAGE, "--nonsense")
     table.case("unknown info option", [INFO, "--nonsense"], USAGE, "--nonsense")
+    table.case("command misspelt", [PERFTEST, "failver"], USAGE, "'failover'?")
+    table.case("option misspelt", [*run, "--falt", "1s:down:rail1"], USAGE, "'--fault'?")
+    table.case("test misspelt", [PERFTEST, "localhost", "-t", "am_lta"], USAGE, "'am_lat'?")
+    table.case("transport misspelt", [PERFTEST, "localhost", "-t", "am_lat", "-x", "tpc"], USAGE,
+               "'tcp'?")
+    table.case("fault misspelt", [*run, "--fault", "1s:dwon:rail1"], USAGE, "'down'?")
+    table.case("failover of nothing", [PERFTEST, "failover"], USAGE, "say what to do")
+    table.case("output of a sender", [PERFTEST, "failover", "--input", good, "--output",
+                                      table.path("out"), "127.0.0.1"], USAGE,
+               "--output: is for the receiver")
+    table.case("log of a sender", [PERFTEST, "failover", "--input", good, "--log",
+                                   table.path("log"), "127.0.0.1"], USAGE,
+               "--log: is for the receiver")
+    table.case("report of a receiver", [PERFTEST, "failover", "--output", table.path("out"),
+                                        "--json", table.path("json")], USAGE,
+               "--json: is for the sender")
+    table.case("rate without namespaces", [*run, "--rate", "1gbit"], USAGE, "--rate")
+    table.case("device of the environment", ["env", "UFX_NET_DEVICES=nosuch0", INFO, "-C"], USAGE,
+               "nosuch0 of UFX_NET_DEVICES")
     table.case("nothing to show", [INFO], USAGE, "say what to show")
     table.case("unknown test", [PERFTEST, "localhost", "-t", "nonsense"], USAGE, "'nonsense'")
     table.case("size", [PERFTEST, "localhost", "-t", "am_lat", "-s", "huge"], USAGE, "'huge'")
@@ -266,9 +295,16 @@ def main():
     table.case("schedule's rail", [*run, "--fault", "1s:down:rail9"], USAGE, "rail9")
     table.case("schedule needs namespaces", [*run, "--fault", "1s:del:rail1"], USAGE,
                "needs network namespaces")
-    table.case("device", [*run, "-d", "nosuch0"], RUN, "nosuch0")
+    table.case("schedule of one rail", [*run, "-d", "lo", "--fault", "1s:down:rail0,2s:up:rail0"],
+               USAGE, "only one rail")
+    table.case("schedule that leaves no rail", [*run, "--fault", "1s:down:rail0,1s:down:rail1"],
+               USAGE, "leaves no rail")
+    table.case("schedule that breaks nothing", [*run, "--fault", "1s:up:rail1"], USAGE,
+               "breaks no rail")
+    table.case("device", [*run, "-d", "nosuch0"], USAGE, "nosuch0")
     table.case("port in use", [PERFTEST, "-p", busy_port], RUN, "in use")
-    table.case("port in use, failover", [PERFTEST, "failover", "-p", busy_port], RUN, "in use")
+    table.case("port in use, failover", [PERFTEST, "failover", "--output",
+                                        table.path("out"), "-p", busy_port], RUN, "in use")
     busy.close()
     table.case("no server", [PERFTEST, "failover", "--input", good, "-p", busy_port, "127.0.0.1"],
                RUN, "refused")

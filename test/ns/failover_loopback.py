@@ -3,9 +3,11 @@
 """Failover over two loopback rails, cut by a ucp call: with both sides in one command, as a server
 and a client, without root, and with tampering, which must show."""
 
+import json
 import os
 import shutil
 import subprocess
+import tempfile
 
 from failover_run import TOP, PERFTEST, Checks, Run, check_after_up, check_clean, free_port
 
@@ -29,6 +31,7 @@ def tampered(checks):
         run = Run("--netns", "no", "--seconds", "1", f"--break={how}", size=3000000)
         checks.that(run.status == 1, f"exit status 1 (is {run.status})")
         checks.that(run.report is not None and run.report[name] > 0, f"the report shows {name}")
+        checks.that(f"--break={how} tampered" in run.text, "the verdict says who asked for it")
         if run.report is not None:
             status, counted = run.judge()
             checks.that(status == 1, "the independent judge finds it too")
@@ -82,12 +85,35 @@ def as_the_documents_say(checks):
     run.remove()
 
 
+def with_json_on_stdout(checks):
+    """Then nothing else is there, whatever the network."""
+    print("==== --json -", flush=True)
+    folder = tempfile.mkdtemp(prefix="ufx-json-")
+    source = os.path.join(folder, "input")
+    with open(source, "wb") as file:
+        file.write(os.urandom(300000))
+    failover = [PERFTEST, "failover", "--input", source, "--output", source + ".copy",
+                "--seconds", "0.3"]
+    for command in ([*failover, "--netns", "no"], failover,
+                    [PERFTEST, "-l", "-t", "put_lat", "-n", "100"],
+                    [PERFTEST, "-l", "-t", "put_lat", "-n", "100", "-v", "--validate"]):
+        ended = subprocess.run([*command, "--json", "-"], capture_output=True, text=True,
+                               timeout=60, check=False)
+        try:
+            shown = json.loads(ended.stdout)
+        except ValueError:
+            shown = ended.stdout
+        checks.that(ended.returncode == 0 and isinstance(shown, dict),
+                    f"{command[1:]}: {ended.returncode}, {str(shown)[:80]} {ended.stderr[-200:]}")
+    shutil.rmtree(folder)
+
+
 def with_no_rail_left(checks):
     """Whoever watches learns that nothing can move, and how long the peer is waited for."""
     print("==== no rail left", flush=True)
     os.environ["UFX_PEER_TIMEOUT"] = "1s"
-    run = Run("--netns", "no", "--fault", "200ms:down:rail0,200ms:down:rail1", "--seconds", "5",
-              size=3000000)
+    run = Run("--netns", "no", "--fault", "200ms:down:rail0,200ms:down:rail1,55s:up:rail0",
+              "--seconds", "60", size=3000000)
     del os.environ["UFX_PEER_TIMEOUT"]
     checks.that(run.status == 3, f"exit status 3 (is {run.status})")
     checks.that(run.text.count("all rails are down") == 1 and "UFX_PEER_TIMEOUT=1s" in run.text,
@@ -117,6 +143,7 @@ def main():
     tampered(checks)
     as_server_and_client(checks)
     as_the_documents_say(checks)
+    with_json_on_stdout(checks)
     with_no_rail_left(checks)
     without_root(checks)
     checks.end()

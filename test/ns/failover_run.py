@@ -161,7 +161,7 @@ def check_whole(checks, run):
 
 def check_rates(checks, run, gate):
     """mbps_during at least 0.4 of before: a gate where the machine is quiet, else only shown."""
-    before, during = run.report["mbps_before"], run.report["mbps_during"]
+    before, during = run.report["mbps_before"] or 0, run.report["mbps_during"] or 0
     share = during / before if before else 0
     text = f"during the outage {during:.1f} MB/s, {share:.2f} of the {before:.1f} before"
     if gate:
@@ -171,7 +171,7 @@ def check_rates(checks, run, gate):
 
 
 def check_after_up(checks, run, gate):
-    share = run.report["rails"][1]["share_after_up"]
+    share = run.report["rails"][1]["share_after_up"] or 0
     text = f"after up rail1 carries {100 * share:.0f} % of the bytes"
     if gate:
         checks.that(share >= 0.25, text)

@@ -60,20 +60,41 @@ def drain_and_resume(checks, folder, pid):
     unknown = info("--rail", "rail7", "drain", str(pid), "--socket-dir", folder)
     checks.that(unknown.returncode == 3 and "lo:127.0.0.1" in unknown.stderr,
                 f"an unknown rail: {unknown.stderr.strip()}")
-    for verb, state in (("drain", "DOWN"), ("resume", "UP")):
+    for verb, state in (("drain", "DRAINED"), ("resume", "UP")):
         asked = info("--rail", "rail1", verb, str(pid), "--socket-dir", folder)
         checks.that(asked.returncode == 0, f"{verb}: {asked.stdout.strip()}{asked.stderr.strip()}")
         checks.that(becomes(folder, pid, state), f"after {verb} rail1 becomes {state}")
 
 
 def without_process(checks):
-    for words, text in ((["-v"], "UFX"), (["-d"], "tcp"), (["-c"], "UFX_LOG_LEVEL="),
+    for words, text in ((["-v"], "ufx_info "), (["-V"], "ufx_info "), (["-d"], "tcp"),
+                        (["-d", "-v"], "put_granularity: 1"), (["-c"], "UFX_LOG_LEVEL="),
                         (["-f"], "# type:"), (["-C", "--dev", RAILS], "lo:127.0.0.2")):
         shown = info(*words)
         checks.that(shown.returncode == 0 and text in shown.stdout,
                     f"{words} shows {text} {shown.stderr}")
     for words in (["-d", "--json"], ["-C", "--dev", RAILS, "--json"]):
         checks.that(isinstance(json.loads(info(*words).stdout), dict), f"{words} is JSON")
+    table = info("-d").stdout.splitlines()
+    checks.that(len(table) < 30 and any(line.startswith("tcp ") for line in table),
+                f"-d is a short table: {table}")
+
+
+def settings_read_back(checks, folder):
+    """What -c prints is a configuration file, of which nothing is to be warned."""
+    path = os.path.join(folder, "ufx.conf")
+    for words in (["-c"], ["-f"]):
+        shown = info(*words)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(shown.stdout)
+        again = subprocess.run([INFO, *words], capture_output=True, text=True, timeout=LIMIT_S,
+                               env=dict(os.environ, UFX_CONFIG_FILE=path), check=False)
+        checks.that(again.returncode == 0 and again.stderr == "",
+                    f"{words} is read back without a warning: {again.stderr}")
+        lines = [line for line in shown.stdout.splitlines() if line.startswith("UFX_")]
+        checks.that(not any(line.startswith(("UFX_CONFIG_FILE", "UFX_TRACE_")) for line in lines)
+                    and len(lines) > 20, f"{words} has no line that a file cannot set")
+    os.remove(path)
 
 
 def settings_in_effect(checks):
@@ -98,6 +119,7 @@ def main():
     without_process(checks)
     settings_in_effect(checks)
     folder = tempfile.mkdtemp(prefix="ufx-live-")
+    settings_read_back(checks, folder)
     environment = dict(os.environ, UFX_DEBUG_SOCKET=folder)
     port = str(free_port())
     server = start(environment, "-p", port)

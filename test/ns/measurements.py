@@ -15,7 +15,7 @@ from failover_run import PERFTEST, TOP, Checks, free_port
 
 LIMIT_S = 120  # of a run; they take milliseconds on a quiet machine
 PORT = str(free_port())
-FEW = ["-n", "40", "-w", "4", "-V"]
+FEW = ["-n", "40", "-w", "4", "--validate"]
 UCT = ["am_lat", "am_bw", "put_lat", "put_bw", "get_lat", "get_bw", "fadd", "cswap"]
 UCP = ["ucp_put_lat", "ucp_put_bw", "ucp_get_bw", "ucp_am_lat", "ucp_am_bw", "ucp_fadd"]
 THREADED = ["ucp_put_bw", "ucp_get_bw", "ucp_am_bw", "ucp_fadd"]

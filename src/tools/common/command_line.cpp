@@ -3,10 +3,13 @@
 #include "tools/common/command_line.h"
 
 #include "tools/common/error.h"
+#include "tools/common/nearest.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <ufx/ucs.h>
 
 namespace ufx::tools {
 
@@ -26,11 +29,20 @@ struct command_line::parser {
     }
 
     CLI::App app;
+    std::string version; ///< below the name
 };
 
 command_line::command_line(const std::string &program, const std::string &description)
     : parser_(std::make_unique<parser>(description, program))
 {
+    parser *const mine = parser_.get();
+    mine->app.add_flag_callback(
+        "-V,--version",
+        [mine, name = program.substr(0, program.find(' '))] {
+            std::cout << name << ' ' << ufx_ucs_version_string() << '\n' << mine->version;
+            std::exit(EXIT_FINE);
+        },
+        "name and version");
 }
 
 command_line::~command_line() = default;
@@ -50,29 +62,30 @@ void command_line::texts(const std::string &name, std::vector<std::string> &to,
     parser_->add(name, to, help);
 }
 
-void command_line::number(const std::string &names, uint64_t &to, const std::string &help)
+void command_line::real(const std::string &names, double &to, const std::string &help)
 {
     parser_->add(names, to, help)->type_name("N");
 }
 
-void command_line::number(const std::string &names, uint32_t &to, const std::string &help)
+void command_line::list(const std::string &names, std::string &to, const std::string &help,
+                        const std::string &kind)
 {
-    parser_->add(names, to, help)->type_name("N");
+    word(names, help, kind, [&to, names](const std::string &text) {
+        if (text.find_first_not_of(", ") == std::string::npos) {
+            throw usage_error(names + ": the list is empty");
+        }
+        to = text;
+    });
 }
 
-void command_line::number(const std::string &names, uint16_t &to, const std::string &help)
+void command_line::word(const std::string &names, const std::string &help, const std::string &kind,
+                        const std::function<void(const std::string &)> &take)
 {
-    parser_->add(names, to, help)->type_name("N");
-}
-
-void command_line::number(const std::string &names, int &to, const std::string &help)
-{
-    parser_->add(names, to, help)->type_name("N");
-}
-
-void command_line::number(const std::string &names, double &to, const std::string &help)
-{
-    parser_->add(names, to, help)->type_name("N");
+    CLI::Option *option = parser_->app.add_option_function<std::string>(names, take, help);
+    option->type_name(kind);
+    if (help.empty()) {
+        option->group("");
+    }
 }
 
 void command_line::flag(const std::string &names, bool &to, const std::string &help)
@@ -104,13 +117,40 @@ void command_line::footer(const std::string &text)
     parser_->app.footer(text);
 }
 
+void command_line::version_details(const std::string &text)
+{
+    parser_->version = text;
+}
+
+/** Words that no option took. */
+void command_line::refuse_rest() const
+{
+    const std::vector<std::string> rest = parser_->app.remaining();
+    const auto option = std::find_if(rest.begin(), rest.end(),
+                                     [](const std::string &one) { return one.rfind('-', 0) == 0; });
+    if (option == rest.end()) {
+        throw usage_error("'" + rest.at(0) + "' is one word too many (try --help)");
+    }
+    word_list known;
+    for (const CLI::Option *one : parser_->app.get_options()) {
+        for (const std::string &name : one->get_lnames()) {
+            known.push_back("--" + name);
+        }
+    }
+    const std::string name = option->substr(0, option->find('='));
+    throw usage_error("there is no option '" + name + "'" + did_you_mean(name, known) +
+                      " (try --help)");
+}
+
 void command_line::parse(int argc, char **argv)
 {
     try {
         parser_->app.parse(argc, argv);
     } catch (const CLI::CallForHelp &) {
-        std::cout << parser_->app.help();
+        std::cout << parser_->app.help() << '\n';
         std::exit(EXIT_FINE);
+    } catch (const CLI::ExtrasError &) {
+        refuse_rest();
     } catch (const CLI::ParseError &error) {
         throw usage_error(std::string(error.what()) + " (try --help)");
     }

@@ -10,12 +10,12 @@
 
 namespace ufx::tools {
 
-/** Exit statuses of all tools. */
+/** Exit statuses of all tools, as their manuals say. */
 enum exit_status {
     EXIT_FINE = 0,
     EXIT_VERDICT = 1, ///< it ran, and what it found is not as it must be
-    EXIT_USAGE = 2,   ///< wrong option or input
-    EXIT_RUN = 3      ///< the machine, the network or the peer stopped it
+    EXIT_USAGE = 2,   ///< what the user gave is wrong: option, value, file, device, transport
+    EXIT_RUN = 3      ///< the machine, the network or another process stopped it
 };
 
 class tool_error : public std::runtime_error {
@@ -37,12 +37,17 @@ inline tool_error usage_error(const std::string &text)
     return tool_error(text, EXIT_USAGE);
 }
 
-/** "what: NAME (sentence)", unless `status` is a success. */
+/** "what: NAME (sentence)" */
+inline std::string describe(ufx_status_t status, const std::string &what)
+{
+    return what + ": " + ufx_ucs_status_name(status) + " (" + ufx_ucs_status_string(status) + ")";
+}
+
+/** Throws it unless `status` is a success. */
 inline void check(ufx_status_t status, const std::string &what)
 {
     if (status < 0) {
-        throw tool_error(what + ": " + ufx_ucs_status_name(status) + " (" +
-                         ufx_ucs_status_string(status) + ")");
+        throw tool_error(describe(status, what));
     }
 }
 

@@ -6,6 +6,8 @@
 
 #include <arpa/inet.h>
 #include <cerrno>
+#include <climits>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <netdb.h>
@@ -13,6 +15,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace ufx::tools {
 
@@ -78,6 +81,21 @@ fd listen_on(uint16_t port)
                                   : system_error(what, error);
     }
     return listener;
+}
+
+std::string own_name()
+{
+    char name[HOST_NAME_MAX + 1] = "";
+    return ::gethostname(name, sizeof(name)) == 0 && name[0] != '\0' ? name : "HOST";
+}
+
+void say_waiting(const std::string &whom, uint16_t port, const std::string &command,
+                 uint16_t usual_port)
+{
+    const std::string option = port == usual_port ? "" : " -p " + std::to_string(port);
+    std::printf("waiting for a %s on port %u; start it by: %s%s\n", whom.c_str(), port,
+                command.c_str(), option.c_str());
+    std::fflush(stdout);
 }
 
 fd accept_from(const fd &listener, bool (*interrupted)())

@@ -13,6 +13,13 @@ namespace ufx::tools {
 /** Listens on a port of all addresses; a port in use is a clear error. */
 fd listen_on(uint16_t port);
 
+/** Name of this host, by which another one may know it. */
+std::string own_name();
+
+/** Tells that a server waits, and by which command the other end is started. */
+void say_waiting(const std::string &whom, uint16_t port, const std::string &command,
+                 uint16_t usual_port);
+
 /** The next connection. @param interrupted polled while it waits; true ends it with an error */
 fd accept_from(const fd &listener, bool (*interrupted)());
 

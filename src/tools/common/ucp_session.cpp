@@ -8,6 +8,7 @@
 #include <cstring>
 #include <poll.h>
 #include <sys/mman.h>
+#include <ufx/ucs.h>
 
 namespace ufx::tools {
 
@@ -15,6 +16,19 @@ namespace {
 
 // Progress calls that found nothing before the session sleeps: about the cost of one system call.
 constexpr unsigned SPINS = 200;
+
+/** Wrong input if the user named the devices, and they are what cannot be had. */
+tool_error open_error(ufx_status_t status, const std::string &devices)
+{
+    const char *set = ufx_ucs_config_get("UFX_NET_DEVICES", nullptr);
+    const std::string named =
+        !devices.empty() || set == nullptr ? devices : std::string(set) + " of UFX_NET_DEVICES";
+    const bool is_input =
+        !named.empty() && (status == UFX_ERR_NO_DEVICE || status == UFX_ERR_INVALID_PARAM);
+    return tool_error(describe(status, named.empty() ? "cannot open the network devices"
+                                                     : "cannot open devices " + named),
+                      is_input ? EXIT_USAGE : EXIT_RUN);
+}
 
 } // namespace
 
@@ -44,8 +58,10 @@ ucp_session::ucp_session(const std::string &devices, const std::string &name, bo
         params.field_mask |= UFX_UCP_CONTEXT_PARAM_DEVICES;
         params.devices = devices.c_str();
     }
-    check(ufx_ucp_context_create(&params, &context_),
-          devices.empty() ? "cannot open the network devices" : "cannot open devices " + devices);
+    const ufx_status_t opened = ufx_ucp_context_create(&params, &context_);
+    if (opened < 0) {
+        throw open_error(opened, devices);
+    }
     ufx_ucp_worker_params_t worker_params = {};
     worker_params.field_mask = UFX_UCP_WORKER_PARAM_RAIL_EVENT | UFX_UCP_WORKER_PARAM_NAME |
                                UFX_UCP_WORKER_PARAM_EP_ACCEPT | UFX_UCP_WORKER_PARAM_THREAD_MODE;

@@ -51,6 +51,21 @@ uint64_t parse_size(const std::string &text, const std::string &what)
     return value << shift;
 }
 
+uint64_t parse_number(const std::string &text, const std::string &what, const number_range &allowed)
+{
+    uint64_t value = 0;
+    const char *end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || rest != end || value < allowed.least || value > allowed.most) {
+        const std::string least = std::to_string(allowed.least);
+        throw usage_error(what + ": '" + text + "' is no number " +
+                          (allowed.most == UINT64_MAX
+                               ? "of at least " + least
+                               : "from " + least + " to " + std::to_string(allowed.most)));
+    }
+    return value;
+}
+
 std::string show_size(double bytes)
 {
     const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

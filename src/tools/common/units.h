@@ -16,6 +16,14 @@ constexpr double MIB = 1024.0 * 1024.0;
  */
 uint64_t parse_size(const std::string &text, const std::string &what);
 
+struct number_range {
+    uint64_t least, most;
+};
+
+/** A whole number, else a usage error that names the range. @param what as parse_size() */
+uint64_t parse_number(const std::string &text, const std::string &what,
+                      const number_range &allowed);
+
 /** "512 B", "64.0 KiB", "1.5 MiB". */
 std::string show_size(double bytes);
 

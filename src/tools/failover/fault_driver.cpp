@@ -40,12 +40,18 @@ fault_driver::fault_driver(const std::vector<fault> &faults, const namespaces *i
     : inside_(inside), session_(session), peer_(peer)
 {
     const std::vector<ufx_ucp_rail_attr_t> rails = session.rails();
+    std::vector<rail_step> steps;
     for (const fault &one : faults) {
         if (inside == nullptr && needs_namespaces(one.action)) {
             throw usage_error(std::string("--fault: ") + fault_action_name(one.action) +
                               " needs network namespaces, which need root and both sides here");
         }
         left_.push_back({one, index_of(one.rail, rails)});
+        steps.push_back({one.action, left_.back().rail});
+    }
+    const std::string why = faults.empty() ? "" : why_hopeless(steps, rails.size());
+    if (!why.empty()) {
+        throw usage_error("--fault: nobody can survive this schedule: " + why);
     }
 }
 

@@ -155,6 +155,9 @@ int run_both(options wanted)
         network_text = "two namespaces, " + inside->sender_name() + " and " +
                        inside->receiver_name() + ", joined by two veth pairs";
     } else {
+        if (!wanted.rate.empty()) {
+            throw usage_error("--rate: is for a run in network namespaces, which this is not");
+        }
         if (wanted.devices.empty()) {
             wanted.devices = LOOPBACK_RAILS;
         }
@@ -186,8 +189,8 @@ int run_server(const options &wanted)
     try_outputs(wanted);
     try_devices(wanted);
     const fd listener = listen_on(wanted.port);
-    std::printf("waiting for a sender on port %u\n", wanted.port);
-    std::fflush(stdout);
+    say_waiting("sender", wanted.port, "ufx_perftest failover --input FILE " + own_name(),
+                options().port);
     channel peer(accept_from(listener, interrupted));
     const int status = run_receiver(wanted, peer);
     std::printf(status == EXIT_FINE ? "received a whole file\n"

@@ -62,7 +62,7 @@ void narrator::tick(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails,
     for (unsigned i = 0; i < rails.size() && i < story_.rails().size(); i++) {
         const double sent = story_.rail_bytes_at(i, now) - story_.rail_bytes_at(i, last_ns_);
         std::fprintf(out_, "  rail%u %8.1f MB/s %-8s", i, sent / MIB / seconds,
-                     rail_state_name(rails[i].state));
+                     story_.state_name(i, rails[i].state));
     }
     std::fprintf(out_, "  delivered %8.1f MB/s, %zu in flight\n", story_.mbps(last_ns_, now),
                  in_flight);
@@ -103,9 +103,9 @@ void narrator::tell_events()
 {
     for (; events_ < story_.events().size(); events_++) {
         const rail_event &one = story_.events()[events_];
-        say("%7.3f s   rail%u (%s) %s -> %s: %s\n", story_.seconds(one.time_ns), one.index,
-            one.rail.c_str(), rail_state_name(one.from), rail_state_name(one.to),
-            one.cause.c_str());
+        say("%7.3f s   %s %s -> %s: %s\n", story_.seconds(one.time_ns),
+            story_.rail_label(one.index).c_str(), rail_state_name(one.from),
+            rail_state_name(one.to), one.cause.c_str());
     }
 }
 

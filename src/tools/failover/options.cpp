@@ -4,9 +4,11 @@
 
 #include "tools/common/command_line.h"
 #include "tools/common/error.h"
+#include "tools/common/nearest.h"
 #include "tools/common/units.h"
 #include "tools/failover/plot.h"
 
+#include <climits>
 #include <map>
 #include <sstream>
 #include <sys/stat.h>
@@ -37,7 +39,13 @@ Faults: TIME:ACTION:RAIL, comma separated
   RAIL is rail0, rail1, ... in the order of the devices, or a device name.
 
 Exit status: 0 nothing was lost, doubled or corrupted, and every fault hit and was survived; 1 not
-so; 2 wrong option or input; 3 the machine, the network or the peer stopped it.)";
+so; 2 what was given is wrong: option, value, file, device; 3 the machine, the network or the peer
+stopped it.)";
+
+constexpr const char *FORMS =
+    "  ufx_perftest failover --input FILE --output COPY    both sides here\n"
+    "  ufx_perftest failover --output COPY                 receive on this host, and then\n"
+    "  ufx_perftest failover --input FILE HOST             send from another one\n";
 
 constexpr double SECONDS_MAX = 86400;
 constexpr uint64_t IN_FLIGHT_MAX = uint64_t{1} << 29; // bytes; each side keeps as many
@@ -52,22 +60,22 @@ void add_options(command_line &line, options &o, raw_words &raw)
     line.text("--input", o.input, "file to send", "FILE");
     line.text("--output", o.output, "where the receiver writes it", "FILE");
     line.text("--fault", raw.fault, "what happens to rails, and when", "SCHEDULE");
-    line.number("--seconds", o.seconds, "how long (default: 3 s after the last fault, or 5)");
+    line.real("--seconds", o.seconds, "how long (default: 3 s after the last fault, or 5)");
     line.text("--json", o.json, "write the report there too, '-' is stdout", "FILE");
     line.text("--plot", o.plot, "draw throughput over time: FILE.png or FILE.svg", "FILE");
     line.text("--log", o.log, "write a line a chunk that arrived", "FILE");
     line.text("--break", raw.broken, "tamper with what is sent: dup, lose or corrupt", "HOW");
-    line.text("-d,--dev", o.devices, "rails, comma separated, as interface[:address]", "LIST");
-    line.number("-p,--port", o.port, "port of the server (13338)");
+    line.list("-d,--dev", o.devices, "rails, comma separated, as interface[:address]", "LIST");
+    line.number("-p,--port", o.port, PORTS, "port of the receiver (13338)");
     line.text("--netns", raw.netns,
               "auto, yes, no, or the prefix of the namespaces' names (PREFIX-a sends)", "HOW");
     line.text("--rate", o.rate, "limit of each rail in namespaces, as tc takes it (1gbit), or none",
               "RATE");
     line.text("-s,--chunk", raw.chunk, "bytes of a chunk (64k)", "SIZE");
-    line.number("-O,--outstanding", o.window, "chunks in flight (256)");
+    line.number("-O,--outstanding", o.window, {1, 4096}, "chunks in flight (256)");
     line.text("--mix", raw.mix, "how chunks travel, in turn (put,am,list)", "LIST");
     line.flag("-q,--quiet", o.quiet, "no running commentary");
-    line.number("--channel-fd", o.channel_fd, "");
+    line.number("--channel-fd", o.channel_fd, {0, INT_MAX}, "");
     line.footer(FOOTER);
 }
 
@@ -80,7 +88,7 @@ std::vector<chunk_kind> parse_mix(const std::string &text)
     for (std::string word; std::getline(words, word, ',');) {
         const auto found = names.find(word);
         if (found == names.end()) {
-            throw usage_error("--mix: '" + word + "' is none of put, am, list");
+            throw usage_error("--mix: " + none_of(word, {"put", "am", "list"}));
         }
         mix.push_back(found->second);
     }
@@ -92,15 +100,16 @@ std::vector<chunk_kind> parse_mix(const std::string &text)
 
 tamper parse_tamper(const std::string &word)
 {
-    const std::map<std::string, tamper> names = {{"", tamper::NONE},
-                                                 {"dup", tamper::DUPLICATE},
-                                                 {"lose", tamper::LOSE},
-                                                 {"corrupt", tamper::CORRUPT}};
-    const auto found = names.find(word);
-    if (found == names.end()) {
-        throw usage_error("--break: '" + word + "' is none of dup, lose, corrupt");
+    word_list known;
+    for (const tamper how : {tamper::NONE, tamper::DUPLICATE, tamper::LOSE, tamper::CORRUPT}) {
+        if (word == tamper_name(how)) {
+            return how;
+        }
+        if (how != tamper::NONE) {
+            known.emplace_back(tamper_name(how));
+        }
     }
-    return found->second;
+    throw usage_error("--break: " + none_of(word, known));
 }
 
 void choose_network(options &o, const std::string &word)
@@ -159,28 +168,50 @@ void check_files(const options &o)
     }
 }
 
+/** Each end takes what is its own business; what the other one must be told is not ignored. */
+void check_role(const command_line &line, const options &o)
+{
+    const bool sends = !o.input.empty() || !o.host.empty();
+    if (!sends && o.output.empty()) {
+        throw usage_error(std::string("say what to do:\n") + FORMS + "(try --help)");
+    }
+    if (o.input.empty() && sends) {
+        throw usage_error("--input: the file to send is missing");
+    }
+    if (sends && o.host.empty() && o.output.empty()) {
+        throw usage_error("--output: is missing (or name the host that receives)");
+    }
+    const word_list of_receiver = {"--output", "--log"};
+    const word_list of_sender = {"--fault", "--seconds", "--json",  "--plot",        "--break",
+                                 "--netns", "--rate",    "--chunk", "--outstanding", "--mix"};
+    const word_list of_one_host = {"--netns", "--rate"};
+    const auto refuse = [&](const word_list &names, const std::string &why) {
+        for (const std::string &name : names) {
+            if (line.given(name)) {
+                throw usage_error(name + ": " + why);
+            }
+        }
+    };
+    if (!sends) {
+        refuse(of_sender, "is for the sender, which has --input (try --help)");
+    } else if (!o.host.empty()) {
+        refuse(of_receiver, "is for the receiver: give it to `ufx_perftest failover --output FILE` "
+                            "on " +
+                                o.host);
+        refuse(of_one_host, "is for a run with both sides here, without a host");
+    }
+}
+
 void validate(const options &o)
 {
     if (o.chunk < 256 || o.chunk > 64u << 20) {
         throw usage_error("--chunk: must be from 256 to 64M");
     }
-    if (o.window < 1 || o.window > 4096) {
-        throw usage_error("--outstanding: must be from 1 to 4096");
-    }
     if (uint64_t{o.chunk} * o.window > IN_FLIGHT_MAX) {
         throw usage_error("--chunk: times --outstanding must be at most 512M");
     }
-    if (o.port == 0) {
-        throw usage_error("-p: must be from 1 to 65535");
-    }
     if (o.channel_fd >= 0) {
         return;
-    }
-    if (o.input.empty() && !(o.host.empty() && o.faults.empty())) {
-        throw usage_error("--input: the file to send is missing");
-    }
-    if (!o.input.empty() && o.host.empty() && o.output.empty()) {
-        throw usage_error("--output: is missing (or name the host that receives)");
     }
     check_files(o);
     if (!o.plot.empty()) {
@@ -189,6 +220,12 @@ void validate(const options &o)
 }
 
 } // namespace
+
+const char *tamper_name(tamper how)
+{
+    static constexpr const char *NAMES[] = {"", "dup", "lose", "corrupt"};
+    return NAMES[static_cast<size_t>(how)];
+}
 
 options parse_options(int argc, char **argv)
 {
@@ -205,6 +242,9 @@ options parse_options(int argc, char **argv)
     choose_network(o, raw.netns);
     if (!raw.fault.empty()) {
         o.faults = parse_schedule(raw.fault);
+    }
+    if (o.channel_fd < 0) {
+        check_role(line, o);
     }
     choose_seconds(o, line.given("--seconds"));
     validate(o);

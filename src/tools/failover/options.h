@@ -14,6 +14,9 @@ namespace ufx::tools::failover {
 /** Deliberate damage in the sender's own path, to see that the report shows it. */
 enum class tamper { NONE, DUPLICATE, LOSE, CORRUPT };
 
+/** "dup", "lose", "corrupt", or "" for none */
+const char *tamper_name(tamper how);
+
 /** How a chunk travels. */
 enum class chunk_kind : uint32_t {
     AM = 0,  ///< an active message with the payload

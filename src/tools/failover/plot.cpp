@@ -93,7 +93,7 @@ std::string plot_script(const timeline &story, const std::string &terminal,
     out << "plot ";
     for (unsigned rail = 0; rail < story.rails().size(); rail++) {
         out << "$data using 1:" << rail + 2 << " with lines lw 2 title "
-            << quoted("rail" + std::to_string(rail) + " " + story.rails()[rail]) << ", ";
+            << quoted(story.rail_label(rail)) << ", ";
     }
     out << "$data using 1:" << story.rails().size() + 2
         << " with lines lw 1 lc rgb '#606060' title 'delivered'\n";

@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <sys/stat.h>
 
 namespace ufx::tools::failover {
 
@@ -46,24 +45,6 @@ geometry shape_of(const fields &hello, uint32_t *window)
     return shape;
 }
 
-std::string output_path(const options &wanted, const fields &hello)
-{
-    if (!wanted.output.empty()) {
-        return wanted.output;
-    }
-    const std::string &name = hello.text("output");
-    if (name.empty()) {
-        throw tool_error("no end was given --output: where is the file to be written?");
-    }
-    struct stat info = {};
-    if (name[0] == '.' || name.find('/') != std::string::npos ||
-        ::lstat(name.c_str(), &info) == 0) {
-        throw tool_error("the server was started without --output, and will not write '" + name +
-                         "' in its folder");
-    }
-    return name;
-}
-
 /** A server that was given no rails uses those that fit the sender's. */
 std::string devices_of(const options &wanted, const fields &hello)
 {
@@ -74,8 +55,7 @@ class receiver {
 public:
     receiver(const options &wanted, channel &peer, const fields &hello, geometry shape,
              uint32_t window)
-        : peer_(peer), shape_(shape), window_(window), checked_(shape),
-          output_(output_path(wanted, hello)),
+        : peer_(peer), shape_(shape), window_(window), checked_(shape), output_(wanted.output),
           session_(devices_of(wanted, hello), "failover-receiver"),
           landing_(session_.context(), (SLOT_HEADER + size_t{shape.chunk}) * window)
     {

@@ -8,6 +8,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace ufx::tools::failover {
 
@@ -18,12 +19,14 @@ using json = nlohmann::ordered_json;
 // The first part of a run, in which windows and schedulers settle, is not part of "before".
 constexpr uint64_t SETTLE_NS = 200000000;
 
+/** MB/s; none where there was no such time. */
 struct phases {
-    double before = 0, during = 0, after = 0;
+    std::optional<double> before, during, after;
 };
 
+/** The longest of each; 0: there was none. */
 struct latencies {
-    uint64_t detect = 0, seal = 0, replay = 0, resume = 0;
+    uint64_t detect = 0, grace = 0, seal = 0, replay = 0, resume = 0;
 };
 
 phases measure_phases(const timeline &story, const std::vector<outage> &outages)
@@ -33,7 +36,9 @@ phases measure_phases(const timeline &story, const std::vector<outage> &outages)
     const uint64_t first = outages.empty() ? end : outages.front().begin_ns;
     const uint64_t settled =
         std::min(story.start_ns() + SETTLE_NS, story.start_ns() + (first - story.start_ns()) / 5);
-    result.before = story.mbps(settled, first);
+    if (first > settled) {
+        result.before = story.mbps(settled, first);
+    }
     double bytes = 0, seconds = 0;
     uint64_t last = 0;
     bool open = false;
@@ -46,8 +51,12 @@ phases measure_phases(const timeline &story, const std::vector<outage> &outages)
         last = std::max(last, one.end_ns);
         open = open || !one.ended;
     }
-    result.during = seconds > 0 ? bytes / MIB / seconds : 0;
-    result.after = outages.empty() || open ? 0 : story.mbps(last, end);
+    if (seconds > 0) {
+        result.during = bytes / MIB / seconds;
+    }
+    if (!outages.empty() && !open && end > last) {
+        result.after = story.mbps(last, end);
+    }
     return result;
 }
 
@@ -67,7 +76,11 @@ latencies worst(const timeline &story)
 {
     latencies result;
     for (const ufx_ucp_failover_stats_t &one : story.failovers()) {
-        result.detect = std::max(result.detect, detection(story, one));
+        const uint64_t detect = detection(story, one);
+        if (detect > result.detect) {
+            result.detect = detect;
+            result.grace = story.grace_ns(one.last_start_ns);
+        }
         result.seal = std::max(result.seal, one.seal_ns);
         result.replay = std::max(result.replay, one.replay_ns);
         result.resume = std::max(result.resume, one.resume_ns);
@@ -75,36 +88,55 @@ latencies worst(const timeline &story)
     return result;
 }
 
+/** When a rail came back for the last time; 0 if it was never lost, or is lost. */
+uint64_t healed_ns(const std::vector<outage> &outages, unsigned rail)
+{
+    uint64_t healed = 0;
+    for (const outage &one : outages) {
+        if (one.rail == rail) {
+            healed = one.ended ? one.end_ns : 0;
+        }
+    }
+    return healed;
+}
+
 json rails_of(const outcome &run, const std::vector<outage> &outages)
 {
     const timeline &story = *run.story;
     const uint64_t end = story.end_ns();
-    uint64_t healed = 0;
-    for (const outage &one : outages) {
-        healed = std::max(healed, one.ended ? one.end_ns : 0);
-    }
-    double total = 0, total_after = 0;
-    for (unsigned i = 0; i < story.rails().size(); i++) {
-        total += story.rail_bytes_at(i, end);
-        total_after += story.rail_bytes_at(i, end) - story.rail_bytes_at(i, healed);
-    }
+    const auto sent = [&](unsigned rail, uint64_t since) {
+        return story.rail_bytes_at(rail, end) - story.rail_bytes_at(rail, since);
+    };
+    const auto share = [&](unsigned rail, uint64_t since) {
+        double total = 0;
+        for (unsigned i = 0; i < story.rails().size(); i++) {
+            total += sent(i, since);
+        }
+        return total > 0 ? json(sent(rail, since) / total) : json(nullptr);
+    };
     json list = json::array();
     for (unsigned i = 0; i < story.rails().size() && i < run.rails.size(); i++) {
         const ufx_ucp_rail_attr_t &rail = run.rails[i];
-        const double bytes = story.rail_bytes_at(i, end);
-        const double after = healed == 0 ? 0 : bytes - story.rail_bytes_at(i, healed);
+        const uint64_t healed = healed_ns(outages, i);
         list.push_back(
             {{"name", rail.name},
              {"transport", rail.transport},
-             {"state", rail_state_name(rail.state)},
-             {"bytes", static_cast<uint64_t>(bytes)},
-             {"share", total > 0 ? bytes / total : 0},
-             {"bytes_after_up", static_cast<uint64_t>(after)},
-             {"share_after_up", healed != 0 && total_after > 0 ? after / total_after : 0},
-             {"failures", rail.failures},
+             {"state", story.state_name(i, rail.state)},
+             {"bytes", static_cast<uint64_t>(sent(i, 0))},
+             {"share", share(i, 0)},
+             {"bytes_after_up",
+              healed == 0 ? json(nullptr) : json(static_cast<uint64_t>(sent(i, healed)))},
+             {"share_after_up", healed == 0 ? json(nullptr) : share(i, healed)},
+             {"failures", story.failures(i)},
              {"recoveries", rail.recoveries}});
     }
     return list;
+}
+
+/** Microseconds; null for 0, which is no time but that there was none. */
+json microseconds(uint64_t ns)
+{
+    return ns == 0 ? json(nullptr) : json(static_cast<double>(ns / 100) / 10);
 }
 
 json outages_of(const timeline &story, const std::vector<outage> &outages)
@@ -130,10 +162,11 @@ json failovers_of(const timeline &story)
     json list = json::array();
     for (const ufx_ucp_failover_stats_t &one : story.failovers()) {
         list.push_back({{"at_s", story.seconds(one.last_start_ns)},
-                        {"detect_us", detection(story, one) / 1000},
-                        {"seal_us", one.seal_ns / 1000},
-                        {"replay_us", one.replay_ns / 1000},
-                        {"resume_us", one.resume_ns / 1000}});
+                        {"detect_us", microseconds(detection(story, one))},
+                        {"grace_us", microseconds(story.grace_ns(one.last_start_ns))},
+                        {"seal_us", microseconds(one.seal_ns)},
+                        {"replay_us", microseconds(one.replay_ns)},
+                        {"resume_us", microseconds(one.resume_ns)}});
     }
     return list;
 }
@@ -158,6 +191,12 @@ json reasons_of(const outcome &run, const std::vector<outage> &outages)
     }
     if (!run.received.flag("file_right")) {
         reasons.push_back("the receiver's file is not the sender's");
+    }
+    const tamper how = run.wanted->broken;
+    const char *const shows[] = {"", "duplicated", "lost", "corrupted"};
+    if (how != tamper::NONE && run.received.number(shows[static_cast<size_t>(how)]) == 0) {
+        reasons.push_back(std::string("--break=") + tamper_name(how) + ", and no chunk was " +
+                          shows[static_cast<size_t>(how)]);
     }
     if (run.wanted->faults.empty()) {
         return reasons;
@@ -195,6 +234,11 @@ unsigned long long number(const json &report, const char *name)
     return report.at(name).get<uint64_t>();
 }
 
+json rate(const std::optional<double> &mbps)
+{
+    return mbps ? json(*mbps) : json(nullptr);
+}
+
 json build(const outcome &run)
 {
     const timeline &story = *run.story;
@@ -202,8 +246,10 @@ json build(const outcome &run)
     const phases rates = measure_phases(story, outages);
     const latencies times = worst(story);
     const json reasons = reasons_of(run, outages);
+    const std::string tampering = tamper_name(run.wanted->broken);
     return {{"verdict", reasons.empty() ? "ok" : "failed"},
             {"reasons", reasons},
+            {"break", tampering.empty() ? json(nullptr) : json(tampering)},
             {"lost", run.received.number("lost")},
             {"duplicated", run.received.number("duplicated")},
             {"corrupted", run.received.number("corrupted")},
@@ -213,14 +259,15 @@ json build(const outcome &run)
             {"ops_partial", run.stats.partial},
             {"ops_replayed", run.stats.replayed},
             {"switches", run.stats.switches},
-            {"detect_us", times.detect / 1000},
-            {"seal_us", times.seal / 1000},
-            {"replay_us", times.replay / 1000},
-            {"resume_us", times.resume / 1000},
-            {"longest_silence_us", run.longest_silence_ns / 1000},
-            {"mbps_before", rates.before},
-            {"mbps_during", rates.during},
-            {"mbps_after", rates.after},
+            {"detect_us", microseconds(times.detect)},
+            {"grace_us", microseconds(times.grace)},
+            {"seal_us", microseconds(times.seal)},
+            {"replay_us", microseconds(times.replay)},
+            {"resume_us", microseconds(times.resume)},
+            {"longest_silence_us", microseconds(run.longest_silence_ns)},
+            {"mbps_before", rate(rates.before)},
+            {"mbps_during", rate(rates.during)},
+            {"mbps_after", rate(rates.after)},
             {"seconds", story.seconds(story.end_ns())},
             {"chunks", run.chunks},
             {"bytes", run.bytes},
@@ -231,6 +278,32 @@ json build(const outcome &run)
             {"outages", outages_of(story, outages)},
             {"failovers", failovers_of(story)},
             {"receiver", receiver_of(run.received)}};
+}
+
+/** With "-" where there is none. */
+std::string figure(const json &value, double unit)
+{
+    return value.is_null() ? "-" : line("%.1f", value.get<double>() / unit);
+}
+
+std::string milliseconds(const json &us)
+{
+    return us.is_null() ? "-" : line(us < 100 ? "%.3f ms" : "%.1f ms", us.get<double>() / 1e3);
+}
+
+std::string show_rail(const json &rail)
+{
+    std::string text = line("%-10s %s, %s", rail.at("name").get<std::string>().c_str(),
+                            rail.at("state").get<std::string>().c_str(),
+                            show_size(rail.at("bytes").get<double>()).c_str());
+    if (!rail.at("share").is_null()) {
+        text += " (" + figure(rail.at("share"), 0.01) + " %)";
+    }
+    if (!rail.at("share_after_up").is_null()) {
+        text += ", since it came back " + figure(rail.at("share_after_up"), 0.01) + " %";
+    }
+    return text +
+           line(", failed %llu, back %llu\n", number(rail, "failures"), number(rail, "recoveries"));
 }
 
 std::string show(const json &report)
@@ -247,22 +320,20 @@ std::string show(const json &report)
                  "%llu   replayed %llu\n",
                  number(report, "ops_frozen"), number(report, "ops_landed"),
                  number(report, "ops_partial"), number(report, "ops_replayed"));
-    text +=
-        line("times      detect %.1f ms   seal %.1f ms   replay %.1f ms   resume %.1f ms   "
-             "longest silence %.1f ms\n",
-             report.at("detect_us").get<double>() / 1e3, report.at("seal_us").get<double>() / 1e3,
-             report.at("replay_us").get<double>() / 1e3, report.at("resume_us").get<double>() / 1e3,
-             report.at("longest_silence_us").get<double>() / 1e3);
-    text += line("MB/s       before %.1f   during the outage %.1f   after %.1f\n",
-                 report.at("mbps_before").get<double>(), report.at("mbps_during").get<double>(),
-                 report.at("mbps_after").get<double>());
+    text += "times      detect " + milliseconds(report.at("detect_us"));
+    if (!report.at("grace_us").is_null()) {
+        text += " (" + milliseconds(report.at("grace_us")) + " of it grace, UFX_RAIL_GRACE)";
+    }
+    for (const char *name : {"seal", "replay", "resume"}) {
+        text +=
+            std::string("   ") + name + ' ' + milliseconds(report.at(name + std::string("_us")));
+    }
+    text += "   longest silence " + milliseconds(report.at("longest_silence_us")) + '\n';
+    text += "MB/s       before " + figure(report.at("mbps_before"), 1) + "   during the outage " +
+            figure(report.at("mbps_during"), 1) + "   after " + figure(report.at("mbps_after"), 1) +
+            '\n';
     for (const json &rail : report.at("rails")) {
-        text += line(
-            "%-10s %s, %s (%.0f %%), after it came up %.0f %%, failed %llu, back %llu\n",
-            rail.at("name").get<std::string>().c_str(), rail.at("state").get<std::string>().c_str(),
-            show_size(rail.at("bytes").get<double>()).c_str(), 100 * rail.at("share").get<double>(),
-            100 * rail.at("share_after_up").get<double>(), number(rail, "failures"),
-            number(rail, "recoveries"));
+        text += show_rail(rail);
     }
     if (report.at("reasons").empty()) {
         text +=
@@ -270,6 +341,10 @@ std::string show(const json &report)
     }
     for (const json &reason : report.at("reasons")) {
         text += "verdict    FAILED: " + reason.get<std::string>() + "\n";
+    }
+    if (!report.at("break").is_null()) {
+        text += "           --break=" + report.at("break").get<std::string>() +
+                " tampered with the data, as was asked for: this is what must show\n";
     }
     return text;
 }

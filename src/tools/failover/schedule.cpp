@@ -3,6 +3,7 @@
 #include "tools/failover/schedule.h"
 
 #include "tools/common/error.h"
+#include "tools/common/nearest.h"
 
 #include <algorithm>
 #include <array>
@@ -58,8 +59,11 @@ fault_action parse_action(const std::string &word, const std::string &entry)
             return known.action;
         }
     }
-    throw usage_error("--fault: '" + word + "' in '" + entry +
-                      "' is no fault (there are down, up, del, oneway, heal)");
+    word_list known;
+    for (const action_name &one : ACTIONS) {
+        known.emplace_back(one.name);
+    }
+    throw usage_error("--fault: in '" + entry + "' " + none_of(word, known));
 }
 
 } // namespace
@@ -93,6 +97,26 @@ std::vector<fault> parse_schedule(const std::string &text)
     std::stable_sort(faults.begin(), faults.end(),
                      [](const fault &a, const fault &b) { return a.at_ns < b.at_ns; });
     return faults;
+}
+
+std::string why_hopeless(const std::vector<rail_step> &steps, size_t rails)
+{
+    std::vector<bool> works(rails, true), gone(rails, false);
+    bool broken = false;
+    for (const rail_step &one : steps) {
+        broken = broken || breaks(one.action);
+        gone[one.rail] = gone[one.rail] || one.action == fault_action::DELETE;
+        works[one.rail] = !breaks(one.action) && !gone[one.rail];
+    }
+    if (!broken) {
+        return "it breaks no rail";
+    }
+    if (rails < 2) {
+        return "there is only one rail, and none to go on by; name two or more by -d";
+    }
+    return std::find(works.begin(), works.end(), true) != works.end()
+               ? ""
+               : "it leaves no rail; bring one back by up or heal";
 }
 
 } // namespace ufx::tools::failover

@@ -3,6 +3,7 @@
 #ifndef UFX_TOOLS_FAILOVER_SCHEDULE_H
 #define UFX_TOOLS_FAILOVER_SCHEDULE_H
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -34,6 +35,15 @@ bool breaks(fault_action action);
  * Throws a usage error that names the word which is wrong.
  */
 std::vector<fault> parse_schedule(const std::string &text);
+
+/** One step of a schedule whose rail is known. */
+struct rail_step {
+    fault_action action = fault_action::DOWN;
+    unsigned rail = 0;
+};
+
+/** Why no run with this schedule can end well, whatever is sent; "" if one can. */
+std::string why_hopeless(const std::vector<rail_step> &steps, size_t rails);
 
 } // namespace ufx::tools::failover
 

@@ -89,12 +89,11 @@ sender::sender(const options &wanted, const input_file &input, ucp_session &sess
 
 void sender::handshake(channel &peer)
 {
-    const size_t slash = wanted_.output.rfind('/');
-    const std::string name =
-        slash == std::string::npos ? wanted_.output : wanted_.output.substr(slash + 1);
-    fields hello = {
-        {"tool", "failover"},    {"version", UFX_VERSION_STRING}, {"file_bytes", shape_.file_bytes},
-        {"chunk", shape_.chunk}, {"window", wanted_.window},      {"output", name}};
+    fields hello = {{"tool", "failover"},
+                    {"version", UFX_VERSION_STRING},
+                    {"file_bytes", shape_.file_bytes},
+                    {"chunk", shape_.chunk},
+                    {"window", wanted_.window}};
     write_rails(places_of(session_.rails()), hello);
     peer.send(frame_type::HELLO, hello);
     const fields ready = peer.expect(frame_type::READY, HANDSHAKE_MS);

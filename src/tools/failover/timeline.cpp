@@ -8,6 +8,26 @@
 
 namespace ufx::tools::failover {
 
+namespace {
+
+// Causes of a rail's changes, as the library words them.
+constexpr const char *BY_ADMIN = "ADMIN";
+constexpr const char *GRACE_OVER = "GRACE_OVER";
+// A rail is given up and its lanes are sealed in one turn.
+constexpr uint64_t ONE_TURN_NS = 1000000;
+
+bool is_failure(const rail_event &one)
+{
+    return one.to == UFX_UCP_RAIL_DRAINING && one.cause != BY_ADMIN;
+}
+
+bool leaves_up(const rail_event &one)
+{
+    return one.from == UFX_UCP_RAIL_UP && one.to != UFX_UCP_RAIL_UP && one.cause != BY_ADMIN;
+}
+
+} // namespace
+
 void timeline::start(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails)
 {
     start_ns_ = now;
@@ -100,7 +120,7 @@ std::vector<outage> timeline::outages() const
         changes.push_back({one.at_ns, one.rail, breaks(one.action)});
     }
     for (const rail_event &one : events_) {
-        if (faults_.empty() && (one.from == UFX_UCP_RAIL_UP || one.to == UFX_UCP_RAIL_UP)) {
+        if (faults_.empty() && (leaves_up(one) || one.to == UFX_UCP_RAIL_UP)) {
             changes.push_back({one.time_ns, one.index, one.to != UFX_UCP_RAIL_UP});
         }
     }
@@ -122,12 +142,50 @@ std::vector<outage> timeline::outages() const
 const rail_event *timeline::left_up(unsigned rail, uint64_t from_ns, uint64_t to_ns) const
 {
     for (const rail_event &one : events_) {
-        if (one.index == rail && one.from == UFX_UCP_RAIL_UP && one.to != UFX_UCP_RAIL_UP &&
-            one.time_ns >= from_ns && one.time_ns <= to_ns) {
+        if (one.index == rail && leaves_up(one) && one.time_ns >= from_ns && one.time_ns <= to_ns) {
             return &one;
         }
     }
     return nullptr;
+}
+
+std::string timeline::rail_label(unsigned rail) const
+{
+    const std::string label = "rail" + std::to_string(rail);
+    return rail >= rails_.size() || rails_[rail] == label ? label
+                                                          : label + " (" + rails_[rail] + ")";
+}
+
+const char *timeline::state_name(unsigned rail, ufx_ucp_rail_state_t state) const
+{
+    bool by_admin = false; // what it left service for
+    for (const rail_event &one : events_) {
+        if (one.index == rail && (one.to == UFX_UCP_RAIL_DRAINING || one.cause == BY_ADMIN)) {
+            by_admin = one.cause == BY_ADMIN;
+        }
+    }
+    return state == UFX_UCP_RAIL_DOWN && by_admin ? "DRAINED" : rail_state_name(state);
+}
+
+uint64_t timeline::failures(unsigned rail) const
+{
+    return static_cast<uint64_t>(
+        std::count_if(events_.begin(), events_.end(),
+                      [&](const rail_event &one) { return one.index == rail && is_failure(one); }));
+}
+
+uint64_t timeline::grace_ns(uint64_t start_ns) const
+{
+    const auto last = std::find_if(events_.rbegin(), events_.rend(), [&](const rail_event &one) {
+        return is_failure(one) && one.time_ns <= start_ns + ONE_TURN_NS;
+    });
+    if (last == events_.rend() || last->cause != GRACE_OVER) {
+        return 0;
+    }
+    const auto suspect = std::find_if(last, events_.rend(), [&](const rail_event &one) {
+        return one.index == last->index && one.to == UFX_UCP_RAIL_SUSPECT;
+    });
+    return suspect == events_.rend() ? 0 : last->time_ns - suspect->time_ns;
 }
 
 } // namespace ufx::tools::failover

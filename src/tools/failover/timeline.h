@@ -65,6 +65,18 @@ public:
     /** MB/s (2^20) of payload between two times; 0 if there is no time between them. */
     double mbps(uint64_t from_ns, uint64_t to_ns) const;
 
+    /** "rail1 (eth1)", or "rail1" if the device has that name. */
+    std::string rail_label(unsigned rail) const;
+
+    /** The name of a state; DRAINED for a rail that is DOWN because an administrator said so. */
+    const char *state_name(unsigned rail, ufx_ucp_rail_state_t state) const;
+
+    /** How often it failed; to be taken out of service is no failure. */
+    uint64_t failures(unsigned rail) const;
+
+    /** Of a failover that began then: how long its rail was given to come back; 0 if not at all. */
+    uint64_t grace_ns(uint64_t start_ns) const;
+
     /** Outages by the schedule, or, if there was none, by what the rails said. By begin. */
     std::vector<outage> outages() const;
 

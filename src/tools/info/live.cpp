@@ -4,6 +4,8 @@
 
 #include "tools/common/error.h"
 #include "tools/common/fd.h"
+#include "tools/common/nearest.h"
+#include "tools/info/listing.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +14,7 @@
 #include <cstring>
 #include <dirent.h>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -68,7 +71,7 @@ std::string only_process(const std::string &folder)
     for (const std::string &pid : found) {
         text += " " + pid;
     }
-    throw tool_error(text, EXIT_USAGE);
+    throw tool_error(text, found.empty() ? EXIT_RUN : EXIT_USAGE);
 }
 
 fd connect_to_process(const std::string &folder, const std::string &pid)
@@ -128,14 +131,19 @@ void dump_process(const std::string &folder, const std::string &pid, bool json)
 {
     const std::string place = folder.empty() ? usual_folder() : folder;
     const std::string which = pid.empty() ? only_process(place) : pid;
-    std::fputs(ask(place, which, json ? "dump json" : "dump text").c_str(), stdout);
+    nlohmann::ordered_json state = parse_listing(ask(place, which, "dump json"));
+    name_drained_rails(state);
+    print_listing(state, json);
 }
 
 void change_rail(const std::string &folder, const std::string &rail,
                  const std::vector<std::string> &words)
 {
-    if (words.empty() || words.size() > 2 || (words[0] != "drain" && words[0] != "resume")) {
+    if (words.empty() || words.size() > 2) {
         throw usage_error("--rail: write --rail NAME drain|resume [PID]");
+    }
+    if (words[0] != "drain" && words[0] != "resume") {
+        throw usage_error("--rail NAME drain|resume: " + none_of(words[0], {"drain", "resume"}));
     }
     if (rail.find_first_of(" \n") != std::string::npos) {
         throw usage_error("--rail: '" + rail + "' is no name of a rail");

@@ -2,10 +2,13 @@
 // ufx_info: what UFX finds on this machine, its settings, and a look into live processes.
 #include "tools/common/command_line.h"
 #include "tools/common/error.h"
+#include "tools/common/nearest.h"
 #include "tools/common/ucp_session.h"
+#include "tools/info/listing.h"
 #include "tools/info/live.h"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <ufx/ucp.h>
 #include <ufx/ucs.h>
@@ -15,7 +18,8 @@ namespace ufx::tools::info {
 namespace {
 
 constexpr const char *FOOTER = R"(
-  ufx_info -d                     transports, devices and what they can do
+  ufx_info -d                     transports and devices
+  ufx_info -d -v                  and what each can do
   ufx_info -c                     settings as NAME=value, in a form that ufx.conf takes
   ufx_info -f                     the same with what each means, its range and its default
   ufx_info -C                     opens a context and a worker on all rails, and shows them
@@ -26,7 +30,7 @@ constexpr const char *FOOTER = R"(
 A process can be looked into if it runs with UFX_DEBUG_SOCKET=y, by its user and by root.)";
 
 struct options {
-    bool version = false, devices = false, config = false, full = false, context = false;
+    bool details = false, devices = false, config = false, full = false, context = false;
     bool json = false;
     bool dump = false;
     std::string dump_pid, rail, rails;
@@ -34,29 +38,39 @@ struct options {
     std::string folder;
 };
 
-void print_version()
+std::string where_it_is()
 {
-    std::printf("UFX %s\nheaders      %s\nuct abi      %u\nlibraries    %s\nconfiguration %s\n",
-                ufx_ucs_version_string(), UFX_VERSION_STRING, UFX_UCT_ABI_VERSION, UFX_LIBDIR,
-                UFX_SYSCONFDIR "/ufx.conf");
+    return std::string("headers       ") + UFX_VERSION_STRING + "\nuct abi       " +
+           std::to_string(UFX_UCT_ABI_VERSION) + "\nlibraries     " + UFX_LIBDIR +
+           "\nconfiguration " + UFX_SYSCONFDIR + "/ufx.conf\n";
 }
 
-void print_devices(bool json)
+std::string system_listing()
 {
     char *text = nullptr;
-    check(ufx_ucp_system_dump(json ? UFX_UCP_DUMP_JSON : UFX_UCP_DUMP_TEXT, &text),
-          "cannot list the devices");
-    std::fputs(text, stdout);
+    check(ufx_ucp_system_dump(UFX_UCP_DUMP_JSON, &text), "cannot list the devices");
+    std::string copy = text;
     ufx_ucp_dump_release(text);
+    return copy;
+}
+
+void print_devices(bool details, bool json)
+{
+    nlohmann::ordered_json system = parse_listing(system_listing());
+    if (!details && !json) {
+        std::fputs(device_table(system).c_str(), stdout);
+        std::puts("\nWith -v all that each can do.");
+        return;
+    }
+    explain_limits(system);
+    print_listing(system, json);
 }
 
 void print_config(bool full)
 {
     check(ufx_ucp_config_declare(), "cannot list the settings");
     // Transports read their settings when they are opened, and refuse then what they cannot use.
-    char *devices = nullptr;
-    check(ufx_ucp_system_dump(UFX_UCP_DUMP_TEXT, &devices), "cannot list the devices");
-    ufx_ucp_dump_release(devices);
+    static_cast<void>(system_listing());
     static_cast<void>(ufx_ucs_log_get_level()); // reads its own
     static_cast<void>(ufx_ucs_config_check_unknown());
     ufx_ucs_config_print(stdout, full ? UFX_UCS_CONFIG_PRINT_HELP : 0);
@@ -73,16 +87,37 @@ void print_context(const std::string &rails, bool json)
     ufx_ucp_dump_release(text);
 }
 
+void check_request(const options &o)
+{
+    if (o.rail.empty() && !o.words.empty()) {
+        throw usage_error(
+            "'" + o.words[0] + "' is no option" +
+            did_you_mean("--" + o.words[0], {"--devices", "--config", "--full", "--context",
+                                             "--ep-dump", "--rail", "--version"}) +
+            " (try --help)");
+    }
+    const int listings = o.devices + o.context + o.dump;
+    const bool others = o.config || o.full || !o.rail.empty();
+    if (listings == 0 && !others && !o.details) {
+        throw usage_error("say what to show, by -d, -c, -f, -C, --ep-dump, --rail or -V "
+                          "(try --help)");
+    }
+    if (o.json && (listings != 1 || others)) {
+        throw usage_error("--json: is for one of -d, -C and --ep-dump");
+    }
+}
+
 options parse(int argc, char **argv)
 {
     options o;
     command_line line("ufx_info", "Show what UFX finds, its settings, and live processes.");
-    line.flag("-v,--version", o.version, "version and where it is installed");
-    line.flag("-d,--devices", o.devices, "transports, devices, capabilities");
+    line.version_details(where_it_is());
+    line.flag("-d,--devices", o.devices, "transports and devices");
+    line.flag("-v,--verbose", o.details, "with -d: all that each can do; alone: as -V");
     line.flag("-c,--config", o.config, "settings and their values");
     line.flag("-f,--full", o.full, "settings with their meaning");
     line.flag("-C,--context", o.context, "a context and a worker as they would be");
-    line.text("--dev", o.rails, "for -C: rails, comma separated", "LIST");
+    line.list("--dev", o.rails, "for -C: rails, comma separated", "LIST");
     line.optional_text("--ep-dump", o.dump_pid, o.dump, "state of a live process");
     line.text("--rail", o.rail, "a rail of a live process: then drain or resume, and its PID",
               "NAME");
@@ -92,24 +127,17 @@ options parse(int argc, char **argv)
     line.texts("words", o.words, "");
     line.footer(FOOTER);
     line.parse(argc, argv);
-    if (!(o.version || o.devices || o.config || o.full || o.context || o.dump || !o.rail.empty())) {
-        throw usage_error("say what to show, by -v, -d, -c, -f, -C, --ep-dump or --rail "
-                          "(try --help)");
-    }
-    if (o.rail.empty() && !o.words.empty()) {
-        throw usage_error("'" + o.words[0] + "' is no option (try --help)");
-    }
+    check_request(o);
     return o;
 }
 
 int run(int argc, char **argv)
 {
     const options o = parse(argc, argv);
-    if (o.version) {
-        print_version();
-    }
     if (o.devices) {
-        print_devices(o.json);
+        print_devices(o.details, o.json);
+    } else if (o.details) {
+        std::printf("ufx_info %s\n%s", ufx_ucs_version_string(), where_it_is().c_str());
     }
     if (o.config || o.full) {
         print_config(o.full);

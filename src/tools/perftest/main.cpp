@@ -108,8 +108,7 @@ void run_server(const options &wanted)
 {
     try_devices(wanted);
     const fd listener = listen_on(wanted.port);
-    std::printf("waiting for a client on port %u\n", wanted.port);
-    std::fflush(stdout);
+    say_waiting("client", wanted.port, "ufx_perftest " + own_name() + " -t TEST", options().port);
     channel peer(accept_from(listener, interrupted));
     try {
         serve(wanted, peer);

@@ -4,9 +4,12 @@
 
 #include "tools/common/command_line.h"
 #include "tools/common/error.h"
+#include "tools/common/nearest.h"
 #include "tools/common/units.h"
 
+#include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 
@@ -45,7 +48,7 @@ the client's. `ufx_perftest failover --help` tells of the test that breaks rails
 
   ufx_perftest                                        server
   ufx_perftest localhost -t am_lat -x tcp -d lo       one transport on one device (uct)
-  ufx_perftest localhost -t ucp_put_bw -s 1M -d lo    endpoints over rails (ucp); all without -d
+  ufx_perftest localhost -t ucp_put_bw -s 1M -d lo    endpoints over rails (ucp)
   ufx_perftest -l -t put_lat -x self -s 64            both ends in this process
 
 Columns: latency is half a round trip for ping-pong tests, else the time of one operation (with
@@ -62,20 +65,25 @@ void add_options(command_line &line, options &o, raw_words &raw)
     line.text("-t,--test", raw.test, "what to measure; 'list' shows what there is", "TEST");
     line.text("-x,--transport", o.transport,
               "transport, for uct tests (the first that reaches the peer)", "NAME");
-    line.text("-d,--dev", o.device,
-              "device; for ucp tests a list of rails (by the route to the peer)", "DEVICE");
+    line.list("-d,--dev", o.device,
+              "of a uct test: a device (the one towards HOST); of a ucp test: rails, comma "
+              "separated (UFX_NET_DEVICES, else all network devices but loopback)",
+              "DEVICE");
     line.text("-s,--size", raw.size, "bytes of a message (8)", "SIZE");
-    line.number("-n,--iterations", o.iterations, "how many (100000, large messages 1000)");
-    line.number("-w,--warmup", o.warmup, "how many before the clock starts (10000)");
-    line.number("-O,--outstanding", o.window, "operations in flight (1, bandwidth tests 32)");
-    line.number("-T,--threads", o.threads,
+    line.number("-n,--iterations", o.iterations, {1, UINT64_MAX},
+                "how many (100000, large messages 1000)");
+    line.number("-w,--warmup", o.warmup, {0, UINT64_MAX},
+                "how many before the clock starts (10000)");
+    line.number("-O,--outstanding", o.window, {1, WINDOW_MAX},
+                "operations in flight (1, bandwidth tests 32)");
+    line.number("-T,--threads", o.threads, {1, THREADS_MAX},
                 "threads that share the work, for ucp bandwidth and atomic tests (1)");
     line.text("-D,--layout", raw.layout, "short, bcopy or zcopy (by size)", "LAYOUT");
-    line.number("-p,--port", o.port, "TCP port of the server (13337)");
-    line.number("-c,--cpu", o.cpu, "CPU to run on");
+    line.number("-p,--port", o.port, PORTS, "TCP port of the server (13337)");
+    line.number("-c,--cpu", o.cpu, {0, INT_MAX}, "CPU to run on");
     line.flag("-l,--loopback", o.loopback,
               "both ends in this process, over -x self: uct tests, one thread, no host");
-    line.flag("-V,--validate", o.validate, "check the data that arrives");
+    line.flag("--validate", o.validate, "check the data that arrives");
     line.flag("-f,--final", o.final_only, "only the last line");
     line.flag("-v,--csv", o.csv, "comma separated values");
     line.flag("-N,--numeric", o.thousands, "thousands separators");
@@ -94,7 +102,7 @@ layout parse_layout(const std::string &word)
     if (word == "zcopy") {
         return layout::ZCOPY;
     }
-    throw usage_error("-D: '" + word + "' is none of short, bcopy, zcopy");
+    throw usage_error("-D: " + none_of(word, {"short", "bcopy", "zcopy"}));
 }
 
 void fill_defaults(options &o)
@@ -117,33 +125,13 @@ void fill_defaults(options &o)
     }
 }
 
-/** 0 means "by the test" inside, so that it is no number of anything. */
-void refuse_zeros(const command_line &line, const options &o)
-{
-    if (line.given("-n") && o.iterations == 0) {
-        throw usage_error("-n: must be at least 1");
-    }
-    if (line.given("-O") && o.window == 0) {
-        throw usage_error("-O: must be from 1 to 65536");
-    }
-    if (o.port == 0) {
-        throw usage_error("-p: must be from 1 to 65535");
-    }
-}
-
 void validate(const options &o)
 {
     if (o.size < 1 || o.size > SIZE_MAX_BYTES) {
         throw usage_error("-s: must be from 1 to 1G");
     }
-    if (o.window > WINDOW_MAX) {
-        throw usage_error("-O: must be from 1 to 65536");
-    }
     if (o.what == nullptr && (!o.host.empty() || o.loopback)) {
         throw usage_error("-t: say what to measure; there are\n" + list_tests());
-    }
-    if (o.threads < 1 || o.threads > THREADS_MAX) {
-        throw usage_error("-T: must be from 1 to 64");
     }
     if (o.threads > 1 &&
         (o.what == nullptr || o.what->layer != api::UCP || o.what->how != pattern::STREAM)) {
@@ -152,6 +140,28 @@ void validate(const options &o)
     if (o.loopback && (!o.host.empty() || o.what->layer != api::UCT)) {
         throw usage_error("-l: is for uct tests, without a host");
     }
+}
+
+/** Nobody measures a host of such a name without saying what. */
+void refuse_misspelt_command(int argc, char **argv)
+{
+    const word_list words(argv + 1, argv + argc);
+    const bool measures = std::any_of(words.begin(), words.end(), [](const std::string &word) {
+        return word.rfind("-t", 0) == 0 || word.rfind("--test", 0) == 0;
+    });
+    if (!words.empty() && !measures && !nearest(words[0], {"failover"}).empty()) {
+        throw usage_error("there is no command '" + words[0] + "'" +
+                          did_you_mean(words[0], {"failover"}));
+    }
+}
+
+word_list test_names()
+{
+    word_list names;
+    for (const test &one : TESTS) {
+        names.emplace_back(one.name);
+    }
+    return names;
 }
 
 } // namespace
@@ -184,6 +194,7 @@ options parse_options(int argc, char **argv)
     raw_words raw;
     command_line line("ufx_perftest", "Measure latency and bandwidth of transports and endpoints.");
     add_options(line, o, raw);
+    refuse_misspelt_command(argc, argv);
     line.parse(argc, argv);
     if (raw.test == "list") {
         std::fputs(list_tests().c_str(), stdout);
@@ -192,15 +203,16 @@ options parse_options(int argc, char **argv)
     if (!raw.test.empty()) {
         o.what = find_test(raw.test);
         if (o.what == nullptr) {
-            throw usage_error("-t: there is no test '" + raw.test + "'; there are\n" +
-                              list_tests());
+            const std::string guess = did_you_mean(raw.test, test_names());
+            throw usage_error(
+                "-t: there is no test '" + raw.test + "'" +
+                (guess.empty() ? "; there are\n" + list_tests() : guess + " (-t list shows all)"));
         }
     }
     o.size = parse_size(raw.size, "-s");
     if (!raw.layout.empty()) {
         o.how = parse_layout(raw.layout);
     }
-    refuse_zeros(line, o);
     validate(o);
     if (o.what != nullptr) {
         fill_defaults(o);

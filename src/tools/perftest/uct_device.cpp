@@ -3,6 +3,7 @@
 #include "tools/perftest/uct_device.h"
 
 #include "tools/common/error.h"
+#include "tools/common/nearest.h"
 
 #include <algorithm>
 #include <sys/mman.h>
@@ -180,7 +181,8 @@ void uct_device::open(const uct_choice &wanted)
     for (const candidate &one : fit) {
         if (!open_one(one)) {
             if (fit.size() == 1) {
-                throw tool_error("cannot open " + one.transport + " on " + one.device);
+                throw tool_error("cannot open " + one.transport + " on " + one.device,
+                                 wanted.device.empty() ? EXIT_RUN : EXIT_USAGE);
             }
         } else if (reaches(wanted)) {
             transport_ = one.transport;
@@ -197,10 +199,20 @@ void uct_device::open(const uct_choice &wanted)
                          " of the client: give both ends devices of one network by -d");
     }
     std::string known;
+    word_list transports, devices;
     for (const candidate &one : all) {
         known += "  -x " + one.transport + " -d " + one.device + "\n";
+        transports.push_back(one.transport);
+        devices.push_back(one.device);
     }
-    throw usage_error("no " + show(wanted) + "; choose by -x and -d from\n" + known);
+    const bool known_transport =
+        wanted.transport.empty() ||
+        std::find(transports.begin(), transports.end(), wanted.transport) != transports.end();
+    const std::string guess = known_transport ? did_you_mean(wanted.device, devices)
+                                              : did_you_mean(wanted.transport, transports);
+    throw usage_error("no " + show(wanted) +
+                      (guess.empty() ? "; choose by -x and -d from\n" + known
+                                     : guess + " (ufx_info -d shows all)"));
 }
 
 bool uct_device::open_one(const candidate &one)

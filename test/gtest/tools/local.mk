@@ -6,6 +6,7 @@ test_tools_SOURCES = \
 	%D%/test_common.cpp \
 	%D%/test_debug_socket.cpp \
 	%D%/test_failover.cpp \
+	%D%/test_info.cpp \
 	%D%/test_perftest.cpp \
 	src/ucp/debug_socket.cpp
 test_tools_CPPFLAGS = $(TEST_CPPFLAGS)

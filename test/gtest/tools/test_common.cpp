@@ -5,6 +5,7 @@
 #include "tools/common/channel.h"
 #include "tools/common/crc32.h"
 #include "tools/common/error.h"
+#include "tools/common/nearest.h"
 #include "tools/common/output_file.h"
 #include "tools/common/rails.h"
 #include "tools/common/units.h"
@@ -98,6 +99,33 @@ TEST_CASE("tools: sizes are read with their units", "[tools]")
         CAPTURE(wrong);
         CHECK_THROWS_AS(parse_size(wrong, "-s"), tool_error);
     }
+}
+
+TEST_CASE("tools: numbers are within their range, and the error names it", "[tools]")
+{
+    CHECK(parse_number("1", "-p", {1, 65535}) == 1);
+    CHECK(parse_number("65535", "-p", {1, 65535}) == 65535);
+    for (const char *wrong : {"", "0", "65536", "-1", "1x", " 1", "1.5", "99999999999999999999"}) {
+        CAPTURE(wrong);
+        CHECK_THROWS_WITH(parse_number(wrong, "-p", {1, 65535}),
+                          Catch::Contains("is no number from 1 to 65535"));
+    }
+    CHECK_THROWS_WITH(parse_number("0", "-n", {1, UINT64_MAX}), Catch::Contains("of at least 1"));
+}
+
+TEST_CASE("tools: a word that is near a known one is taken for a slip of the finger", "[tools]")
+{
+    const word_list verbs = {"drain", "resume"};
+    CHECK(nearest("drian", verbs) == "drain");
+    CHECK(nearest("Resume", verbs) == "resume");
+    CHECK(nearest("rsume", verbs) == "resume");
+    CHECK(nearest("drainn", verbs) == "drain");
+    CHECK(nearest("stop", verbs).empty());
+    CHECK(nearest("", verbs).empty());
+    CHECK(nearest("x", {"a", "b"}).empty());
+    CHECK(nearest("put_lt", {"am_lat", "get_lat", "put_lat"}) == "put_lat");
+    CHECK(none_of("drian", verbs) == "'drian' is none of drain, resume; did you mean 'drain'?");
+    CHECK(none_of("stop", verbs) == "'stop' is none of drain, resume");
 }
 
 TEST_CASE("tools: crc32 is that of IEEE 802.3, in any pieces", "[tools]")

@@ -41,7 +41,7 @@ TEST_CASE("perftest: the tests that must be there are there", "[tools]")
 
 TEST_CASE("perftest: options default by the test, and cross to the server", "[tools]")
 {
-    options client = parse({"host", "-t", "put_bw", "-s", "64k", "-D", "zcopy", "-V"});
+    options client = parse({"host", "-t", "put_bw", "-s", "64k", "-D", "zcopy", "--validate"});
     CHECK(client.window == 32);
     CHECK(client.iterations == 1000);
     CHECK(client.warmup == 100);
@@ -75,6 +75,9 @@ TEST_CASE("perftest: a wrong option is a usage error", "[tools]")
                                                          {"host", "-t", "fadd", "-s", "16"},
                                                          {"host", "-t", "am_lat", "-D", "fast"},
                                                          {"host", "-t", "am_lat", "-n", "x"},
+                                                         {"host", "-t", "am_lat", "-d", ","},
+                                                         {"host", "-t", "am_lat", "-p", "0"},
+                                                         {"failver"},
                                                          {"host", "-t", "am_lat", "-l"},
                                                          {"-t", "ucp_am_lat", "-l"},
                                                          {"host", "-t", "am_bw", "-T", "2"},
@@ -88,6 +91,17 @@ TEST_CASE("perftest: a wrong option is a usage error", "[tools]")
             CHECK(error.exit_status() == EXIT_USAGE);
         }
     }
+}
+
+TEST_CASE("perftest: a slip of the finger is answered by what was meant", "[tools]")
+{
+    CHECK_THROWS_WITH(parse({"failver"}), Catch::Contains("did you mean 'failover'?"));
+    CHECK_THROWS_WITH(parse({"failver", "--input", "a"}), Catch::Contains("'failover'?"));
+    CHECK(parse({"failver", "-t", "am_lat"}).host == "failver"); // a host may be named so
+    CHECK_THROWS_WITH(parse({"h", "-t", "put_lta"}), Catch::Contains("did you mean 'put_lat'?"));
+    CHECK_THROWS_WITH(parse({"h", "-t", "am_lat", "--sise=1"}), Catch::Contains("'--size'?"));
+    CHECK_THROWS_WITH(parse({"h", "-t", "am_lat", "-D", "Short"}), Catch::Contains("'short'?"));
+    CHECK_THROWS_WITH(parse({"h", "-p", "70000"}), Catch::Contains("from 1 to 65535"));
 }
 
 TEST_CASE("perftest: payloads are checked byte for byte", "[tools]")

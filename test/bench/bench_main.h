@@ -33,9 +33,10 @@ struct bench_program {
 /* Operations that are done. */
 extern unsigned long bench_done;
 
+/* What this program measures; bench_main.c has its main(). */
+extern const struct bench_program bench_program;
+
 /* Ends the program unless the call was accepted. */
 void bench_check(ufx_status_t status, const char *what);
-
-int bench_main(const struct bench_program *program, int argc, char **argv);
 
 #endif

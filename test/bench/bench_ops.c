@@ -187,15 +187,11 @@ static void progress_worker(void)
     ufx_uct_worker_progress(bench.worker);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct bench_program program = {
-        .name = "bench_ops",
-        .operations = operations,
-        .count = sizeof(operations) / sizeof(operations[0]),
-        .open = open_all,
-        .progress = progress_worker,
-        .close = close_all,
-    };
-    return bench_main(&program, argc, argv);
-}
+const struct bench_program bench_program = {
+    .name = "bench_ops",
+    .operations = operations,
+    .count = sizeof(operations) / sizeof(operations[0]),
+    .open = open_all,
+    .progress = progress_worker,
+    .close = close_all,
+};

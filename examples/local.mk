@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs to learn from, against the public headers alone; tests run them.
-check_PROGRAMS += kv_transfer
+EXAMPLES = kv_transfer put_fence_am
+check_PROGRAMS += $(EXAMPLES)
+EXAMPLE_CPPFLAGS = -I$(top_srcdir)/include
+EXAMPLE_CFLAGS = $(AM_CFLAGS) -D_POSIX_C_SOURCE=200809L
+EXAMPLE_LDADD = libufx_ucp.la libufx_uct.la libufx_ucs.la
 kv_transfer_SOURCES = %D%/kv_transfer.c
-kv_transfer_CPPFLAGS = -I$(top_srcdir)/include
-kv_transfer_CFLAGS = $(AM_CFLAGS) -D_POSIX_C_SOURCE=200809L
-kv_transfer_LDADD = libufx_ucp.la libufx_uct.la libufx_ucs.la
-TESTS += kv_transfer
-SANITIZED_TESTS += kv_transfer
+kv_transfer_CPPFLAGS = $(EXAMPLE_CPPFLAGS)
+kv_transfer_CFLAGS = $(EXAMPLE_CFLAGS)
+kv_transfer_LDADD = $(EXAMPLE_LDADD)
+put_fence_am_SOURCES = %D%/put_fence_am.c
+put_fence_am_CPPFLAGS = $(EXAMPLE_CPPFLAGS)
+put_fence_am_CFLAGS = $(EXAMPLE_CFLAGS)
+put_fence_am_LDADD = $(EXAMPLE_LDADD)
+TESTS += $(EXAMPLES)
+SANITIZED_TESTS += $(EXAMPLES)

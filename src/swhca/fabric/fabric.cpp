@@ -2,9 +2,10 @@
 // Making, mapping and locking the shared image.
 #include "fabric.h"
 
+#include "swhca/engine/wakeup.h"
+
 #include <bit>
 #include <cerrno>
-#include <ctime>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <new>
@@ -19,13 +20,6 @@ namespace {
 constexpr uint16_t default_pkey = 0xffff;
 constexpr uint32_t first_qpn = 0x48; // the low ones are special in real devices too
 constexpr uint64_t mellanox_oui = 0x0c42a1;
-
-uint64_t monotonic_ns() noexcept
-{
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
-}
 
 uint8_t mtu_code(uint32_t bytes) noexcept
 {

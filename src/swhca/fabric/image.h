@@ -83,6 +83,7 @@ struct hca {
     bool dead; // device fatal: every command fails with EIO
     uint64_t guid;
     uint32_t next_qpn;
+    uint32_t last_qpn;       // of the QP that was destroyed last; 0: none
     uint16_t qp_of[max_qps]; // by the low bits of the QPN: index into qps + 1, 0 if there is none
     struct port port;
     struct counters counters;
@@ -166,7 +167,6 @@ struct srq {
 // A send WQE between its fetch and its completion.
 struct sent_wqe {
     uint16_t index; // of its first basic block
-    uint16_t blocks;
     uint8_t opcode;
     bool signaled;
     bool read_like;   // its response carries data: a read or an atomic
@@ -180,14 +180,14 @@ struct sent_wqe {
 // A read or an atomic that the responder remembers, so that it answers a duplicate again.
 struct resource {
     bool in_use;
-    bool pending; // a response is to be sent
+    bool pending;  // a response is to be sent
+    bool repeated; // it was asked for again
     bool atomic;
     uint32_t psn;
     uint32_t packets;
     uint32_t next; // packet of the response to be sent next
     uint32_t rkey;
     uint32_t length;
-    uint32_t msn;
     uint64_t va;
     uint64_t old_value;
 };
@@ -246,6 +246,7 @@ struct requester_state {
     uint32_t unacked_psn; // oldest PSN without an answer
     uint32_t highest_psn; // one past the highest that was ever sent
     uint32_t reads;       // reads and atomics without an answer
+    bool implied_nak;     // data was found lost and is asked for again; no progress since
     uint8_t retries_left;
     uint8_t rnr_left;
     uint64_t ack_deadline_ns; // 0: not running
@@ -255,7 +256,6 @@ struct requester_state {
 
 struct responder_state {
     uint32_t expected_psn;
-    uint32_t msn;
     bool in_message; // between the first and the last packet of a SEND or WRITE
     packet_kind message_kind;
     uint64_t write_va;
@@ -264,6 +264,7 @@ struct responder_state {
     bool ack_pending;
     bool nak_pending;
     bool nak_sent; // no second NAK until the expected packet has come
+    bool closing;  // the QP failed: what is due goes out, and its NAK last
     uint8_t nak_syndrome;
     uint32_t nak_psn;
     uint16_t rq_consumed;
@@ -281,7 +282,7 @@ struct qp {
     bool sq_error; // IBV_QPS_SQE: a UD QP that goes on receiving
     bool sq_signal_all;
     bool last_wqe_reported;
-    bool doorbell_swallowed;
+    bool swallowed; // a rule keeps what is posted from being seen
     uint32_t qpn;
     uint32_t process;
     uint32_t context;

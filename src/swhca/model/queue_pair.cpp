@@ -14,9 +14,19 @@
 
 namespace ufx::swhca {
 
+uint32_t remote_rights(const qp &one) noexcept
+{
+    uint32_t rights = IBV_ACCESS_REMOTE_WRITE;
+    if (one.attr.max_dest_rd_atomic > 0) {
+        rights |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    }
+    return one.attr.access & rights;
+}
+
 void enter_error(core &world, qp &one) noexcept
 {
     one.state = IBV_QPS_ERR;
+    one.resp.closing = false;
     one.req.ack_deadline_ns = one.req.rnr_deadline_ns = one.req.resume_ns = 0;
     world.shared.timers.remove(world.index_of(one));
     world.shared.processes[one.process].failed.add(world.index_of(one));
@@ -43,7 +53,7 @@ bool run_queue_pair(core &world, qp &one) noexcept
     if (one.state == IBV_QPS_ERR) {
         flush_send_queue(world, one);
         flush_receive_queue(world, one);
-        return false;
+        return one.resp.closing && run_responder(world, one);
     }
     if (one.type == IBV_QPT_UD) {
         return run_datagrams(world, one);

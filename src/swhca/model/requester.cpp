@@ -44,7 +44,6 @@ bool append_posted(core &world, qp &one, fetched_wqe &into) noexcept
     sent_wqe &entry = at(one, req.tail);
     entry = {};
     entry.index = req.fetched;
-    entry.blocks = static_cast<uint16_t>(into.blocks);
     entry.psn = req.next_psn;
     if (error != wqe_error::NONE) {
         entry.syndrome = MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
@@ -108,14 +107,42 @@ void note_sent(core &world, qp &one, const packet &what, uint32_t end_psn) noexc
         one.req.highest_psn = end_psn;
     }
     one.counters.sent += what.packets;
-    start_ack_timer(world, one);
+    if (one.req.ack_deadline_ns == 0) {
+        start_ack_timer(world, one); // it runs from the oldest packet without an answer
+    }
+}
+
+// PSNs before `end` that have no answer. They are compared on a circle, of which they may not fill
+// half.
+bool fits_circle(const qp &one, uint32_t end) noexcept
+{
+    return psn_diff(end, one.req.unacked_psn) >= 0;
+}
+
+// Packets of requests before `psn` that have no answer: a read is one, though it has the PSNs of
+// its answer.
+uint32_t packets_under_way(qp &one, uint32_t psn) noexcept
+{
+    auto count = static_cast<uint32_t>(psn_diff(psn, one.req.unacked_psn));
+    if (count < window_packets) {
+        return count;
+    }
+    for (uint32_t i = one.req.head; i != one.req.next; i++) {
+        const sent_wqe &entry = at(one, i);
+        int32_t left = psn_diff(psn_add(entry.psn, entry.packets), one.req.unacked_psn);
+        if (entry.read_like && left > 0) {
+            count -= std::min(static_cast<uint32_t>(left), entry.packets) - 1;
+        }
+    }
+    return count;
 }
 
 // A read asks for what has not come yet; an atomic is one packet. 0 if it must wait.
 uint32_t send_read_like(core &world, qp &one, sent_wqe &entry, const fetched_wqe &fetched,
                         uint32_t dst_hca) noexcept
 {
-    if (one.req.reads >= one.attr.max_rd_atomic) {
+    if (one.req.reads >= rd_atomic_depth(one.attr.max_rd_atomic) ||
+        !fits_circle(one, psn_add(entry.psn, entry.packets))) {
         return 0;
     }
     payload landing;
@@ -148,7 +175,8 @@ uint32_t send_data(core &world, qp &one, sent_wqe &entry, const fetched_wqe &fet
     uint32_t mtu = mtu_bytes(one.attr.mtu);
     bool direct = link_is_direct(world, one.hca, dst_hca, one.attr.dest_qpn);
     uint32_t psn = psn_add(entry.psn, req.next_packet);
-    if (psn_diff(psn, req.unacked_psn) >= static_cast<int32_t>(window_packets)) {
+    if (!fits_circle(one, psn_add(entry.psn, entry.packets)) ||
+        packets_under_way(one, psn) >= window_packets) {
         return 0;
     }
     packet what{};

@@ -12,6 +12,29 @@ namespace ufx::swhca {
 
 namespace {
 
+// Sends again from `psn` on, which costs one of the retries (IBA 1.4, 9.9.2.1.1): after a timeout,
+// a sequence NAK, or an implied NAK. Without any left the QP fails.
+void retry(core &world, qp &one, uint32_t psn) noexcept
+{
+    if (one.req.retries_left == 0) {
+        fail_oldest(world, one, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
+        return;
+    }
+    one.req.retries_left--;
+    go_back(world, one, psn);
+}
+
+// An implied NAK: an answer that comes shows that data before it, at `psn`, was lost. However many
+// show it, it is asked for once; if that is lost too, the timer finds out.
+void retry_lost_data(core &world, qp &one, uint32_t psn) noexcept
+{
+    if (one.req.implied_nak || psn_diff(psn, one.req.highest_psn) >= 0) {
+        return;
+    }
+    retry(world, one, psn);
+    one.req.implied_nak = true;
+}
+
 // The responder has all before `end`. False: the data of a read or atomic before it was lost on the
 // way, so that this is asked for again; whatever else the answer says will be said again too.
 bool settle(core &world, qp &one, uint32_t end) noexcept
@@ -23,9 +46,7 @@ bool settle(core &world, qp &one, uint32_t end) noexcept
         return true;
     }
     (void)acknowledge(world, one, missing);
-    if (psn_diff(missing, one.req.highest_psn) < 0) {
-        go_back(world, one, missing);
-    }
+    retry_lost_data(world, one, missing);
     return false;
 }
 
@@ -67,7 +88,6 @@ void receive_rnr_nak(core &world, qp &one, const packet &what) noexcept
                                      256,   384,  512,  768,   1024,  1536,  2048,  3072,
                                      4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
     req.rnr_deadline_ns = world.now_ns + timers[what.syndrome & 0x1f] * 10000ull;
-    req.ack_deadline_ns = 0;
     world.shared.timers.add(world.index_of(one));
     go_back(world, one, what.psn);
 }
@@ -82,12 +102,7 @@ void receive_nak(core &world, qp &one, const packet &what) noexcept
         fail_oldest(world, one, syndrome_of_nak(what.syndrome));
         return;
     }
-    if (one.req.retries_left == 0) {
-        fail_oldest(world, one, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
-        return;
-    }
-    one.req.retries_left--;
-    go_back(world, one, what.psn);
+    retry(world, one, what.psn);
 }
 
 // Data of a read, or the old value of an atomic, which lands where the WQE says.
@@ -129,9 +144,7 @@ void receive_data(core &world, qp &one, const packet &what, const payload &data)
     // All that came before the read is answered by it.
     (void)acknowledge(world, one, awaited);
     if (ahead > 0) {
-        if (psn_diff(awaited, req.highest_psn) < 0) {
-            go_back(world, one, awaited);
-        }
+        retry_lost_data(world, one, awaited);
         return;
     }
     if (!land(world, one, *entry, what, data)) {
@@ -187,12 +200,7 @@ uint64_t run_timers(core &world, qp &one) noexcept
         req.ack_deadline_ns = 0;
         one.counters.timeouts++;
         world.hca_of(one).counters.timeouts++;
-        if (req.retries_left == 0) {
-            fail_oldest(world, one, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
-        } else {
-            req.retries_left--;
-            go_back(world, one, req.unacked_psn);
-        }
+        retry(world, one, req.unacked_psn);
     }
     for (uint64_t *wait : {&req.rnr_deadline_ns, &req.resume_ns}) {
         if (*wait != 0 && *wait <= world.now_ns) {

@@ -3,7 +3,8 @@
 //     expected: checked, carried out, counted; its acknowledgement becomes pending
 //     ahead:    dropped; the first one makes a sequence NAK pending
 //     behind:   a duplicate; acknowledged again, or answered again from the resources
-// Nothing is sent from here: run_responder() does, so that acknowledgements of a run are one.
+// Nothing is sent from here: run_responder() does, so that acknowledgements of a run are one. A QP
+// that refuses for good is in ERR at once, and `closing` until its answers and its NAK are out.
 #include "responder.h"
 
 #include "completion_queue.h"
@@ -32,36 +33,69 @@ void refuse(core &world, qp &one, uint32_t psn, uint8_t syndrome) noexcept
     if (!world.memory.reaches(one.process)) {
         return; // a host that is dead answers nothing
     }
-    one.resp.nak_pending = true;
-    one.resp.nak_psn = psn;
-    one.resp.nak_syndrome = syndrome;
+    responder_state &resp = one.resp;
+    if (resp.nak_pending && psn_diff(psn, resp.nak_psn) > 0) {
+        return; // what comes first is refused first
+    }
+    resp.nak_pending = true;
+    resp.nak_psn = psn;
+    resp.nak_syndrome = syndrome;
     wake(world, one);
 }
 
-bool run_response(core &world, qp &one) noexcept;
+// There is no receive: the request may come again. Till then what follows it is dropped.
+void refuse_not_ready(core &world, qp &one, const packet &what) noexcept
+{
+    one.resp.nak_sent = true;
+    refuse(world, one, what.psn,
+           static_cast<uint8_t>(AETH_RNR_NAK | (one.attr.min_rnr_timer & 0x1f)));
+}
 
-// Refuses for good: the NAK goes out, then the QP fails.
+// Refuses for good.
 void fail(core &world, qp &one, uint32_t psn, uint8_t syndrome, uint32_t event) noexcept
 {
     if (!world.memory.reaches(one.process)) {
         return;
     }
     refuse(world, one, psn, syndrome);
-    (void)run_response(world, one);
-    if (event != 0) {
+    if (event != 0 && one.state != IBV_QPS_ERR) {
         raise_qp_event(world, one, event);
     }
     enter_error(world, one);
+    one.resp.closing = true;
+}
+
+void fail_invalid(core &world, qp &one, uint32_t psn) noexcept
+{
+    fail(world, one, psn, AETH_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR);
+}
+
+void fail_access(core &world, qp &one, uint32_t psn) noexcept
+{
+    fail(world, one, psn, AETH_NAK_REMOTE_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+}
+
+// Whether the QP grants `right`, and the key grants it for the whole range (IBA 1.4, 11.6.2). If
+// not, the QP has failed.
+bool is_granted(core &world, qp &one, const packet &what, uint32_t length, uint32_t right) noexcept
+{
+    if ((remote_rights(one) & right) == 0) {
+        fail_invalid(world, one, what.psn);
+        return false;
+    }
+    if (length > 0 &&
+        find_region(world, one.hca, one.pd, what.rkey, what.va, length, right) == nullptr) {
+        fail_access(world, one, what.psn);
+        return false;
+    }
+    return true;
 }
 
 void accept(core &world, qp &one, const packet &what, uint32_t psns) noexcept
 {
     responder_state &resp = one.resp;
     resp.expected_psn = psn_add(resp.expected_psn, psns);
-    resp.nak_sent = false;
-    if (what.last) {
-        resp.msn = psn_add(resp.msn, 1);
-    }
+    resp.nak_sent = resp.nak_pending = false;
     if (what.ack_request) {
         resp.ack_pending = true;
         wake(world, one);
@@ -97,8 +131,7 @@ bool in_sequence(const responder_state &resp, const packet &what) noexcept
 void receive_send(core &world, qp &one, const packet &what, const payload &data) noexcept
 {
     if (!take_receive(world, one)) {
-        refuse(world, one, what.psn,
-               static_cast<uint8_t>(AETH_RNR_NAK | (one.attr.min_rnr_timer & 0x1f)));
+        refuse_not_ready(world, one, what);
         return;
     }
     one.resp.in_message = !what.last;
@@ -127,12 +160,7 @@ void receive_write(core &world, qp &one, const packet &what, const payload &data
 {
     responder_state &resp = one.resp;
     if (what.first) {
-        bool granted = (one.attr.access & IBV_ACCESS_REMOTE_WRITE) != 0 &&
-                       (what.dma_length == 0 ||
-                        find_region(world, one.hca, one.pd, what.rkey, what.va, what.dma_length,
-                                    IBV_ACCESS_REMOTE_WRITE) != nullptr);
-        if (!granted) {
-            fail(world, one, what.psn, AETH_NAK_REMOTE_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+        if (!is_granted(world, one, what, what.dma_length, IBV_ACCESS_REMOTE_WRITE)) {
             return;
         }
         resp.write_va = what.va;
@@ -140,12 +168,11 @@ void receive_write(core &world, qp &one, const packet &what, const payload &data
         resp.write_left = what.dma_length;
     }
     if (what.length > resp.write_left || (what.last && what.length != resp.write_left)) {
-        fail(world, one, what.psn, AETH_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR);
+        fail_invalid(world, one, what.psn);
         return;
     }
     if (what.has_imm && !take_receive(world, one)) {
-        refuse(world, one, what.psn,
-               static_cast<uint8_t>(AETH_RNR_NAK | (one.attr.min_rnr_timer & 0x1f)));
+        refuse_not_ready(world, one, what);
         return;
     }
     if (what.length > 0) {
@@ -158,7 +185,7 @@ void receive_write(core &world, qp &one, const packet &what, const payload &data
             return;
         }
         if (!landed) {
-            fail(world, one, what.psn, AETH_NAK_REMOTE_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+            fail_access(world, one, what.psn);
             return;
         }
     }
@@ -174,18 +201,23 @@ void receive_write(core &world, qp &one, const packet &what, const payload &data
 
 uint32_t resource_limit(const qp &one) noexcept
 {
-    return std::clamp<uint32_t>(one.attr.max_dest_rd_atomic, 1, max_rd_atomic);
+    return std::min(rd_atomic_depth(one.attr.max_dest_rd_atomic), max_rd_atomic);
+}
+
+// One of the resources, the newest being of age 1.
+resource &resource_of_age(qp &one, uint32_t age) noexcept
+{
+    uint32_t limit = resource_limit(one);
+    return one.resp.resources[(one.resp.resource_tail + limit - age) % limit];
 }
 
 // The resource for the next read or atomic; it takes the place of the oldest. nullptr if that one
-// is still being answered: the requester sends more than was agreed.
+// has not been answered: the requester sends more than was agreed. One that is being answered again
+// is given up, since a requester that goes on has had its answer.
 resource *next_resource(qp &one) noexcept
 {
-    if (one.attr.max_dest_rd_atomic == 0) {
-        return nullptr;
-    }
-    resource &slot = one.resp.resources[one.resp.resource_tail % resource_limit(one)];
-    if (slot.in_use && slot.pending) {
+    resource &slot = resource_of_age(one, resource_limit(one));
+    if (slot.in_use && slot.pending && !slot.repeated) {
         return nullptr;
     }
     one.resp.resource_tail++;
@@ -196,17 +228,12 @@ resource *next_resource(qp &one) noexcept
 
 void receive_read(core &world, qp &one, const packet &what) noexcept
 {
-    bool granted =
-        (one.attr.access & IBV_ACCESS_REMOTE_READ) != 0 &&
-        (what.dma_length == 0 || find_region(world, one.hca, one.pd, what.rkey, what.va,
-                                             what.dma_length, IBV_ACCESS_REMOTE_READ) != nullptr);
-    if (!granted) {
-        fail(world, one, what.psn, AETH_NAK_REMOTE_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+    if (!is_granted(world, one, what, what.dma_length, IBV_ACCESS_REMOTE_READ)) {
         return;
     }
     resource *slot = next_resource(one);
     if (slot == nullptr) {
-        fail(world, one, what.psn, AETH_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR);
+        fail_invalid(world, one, what.psn);
         return;
     }
     slot->psn = what.psn;
@@ -215,7 +242,6 @@ void receive_read(core &world, qp &one, const packet &what) noexcept
     slot->va = what.va;
     slot->length = what.dma_length;
     accept(world, one, what, slot->packets);
-    slot->msn = one.resp.msn;
     one.resp.ack_pending = false; // the data is the answer
     wake(world, one);
 }
@@ -224,28 +250,24 @@ void receive_read(core &world, qp &one, const packet &what) noexcept
 // IBV_ATOMIC_HCA says. Operands are in the byte order of the host.
 void receive_atomic(core &world, qp &one, const packet &what) noexcept
 {
-    const mr *region = nullptr;
-    if ((one.attr.access & IBV_ACCESS_REMOTE_ATOMIC) != 0) {
-        region = find_region(world, one.hca, one.pd, what.rkey, what.va, atomic_bytes,
-                             IBV_ACCESS_REMOTE_ATOMIC);
-    }
     if (what.va % atomic_bytes != 0) {
-        fail(world, one, what.psn, AETH_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR);
+        fail_invalid(world, one, what.psn);
         return;
     }
-    memory_piece place{};
-    uint64_t old_value = 0;
-    if (region != nullptr) {
-        place = locate(world, *region, what.va, atomic_bytes);
+    if (!is_granted(world, one, what, atomic_bytes, IBV_ACCESS_REMOTE_ATOMIC)) {
+        return;
     }
-    if (region == nullptr ||
-        !world.memory.read(place.process, place.va, &old_value, sizeof(old_value))) {
-        fail(world, one, what.psn, AETH_NAK_REMOTE_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+    const mr *region = find_region(world, one.hca, one.pd, what.rkey, what.va, atomic_bytes,
+                                   IBV_ACCESS_REMOTE_ATOMIC);
+    memory_piece place = locate(world, *region, what.va, atomic_bytes);
+    uint64_t old_value = 0;
+    if (!world.memory.read(place.process, place.va, &old_value, sizeof(old_value))) {
+        fail_access(world, one, what.psn);
         return;
     }
     resource *slot = next_resource(one);
     if (slot == nullptr) {
-        fail(world, one, what.psn, AETH_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR);
+        fail_invalid(world, one, what.psn);
         return;
     }
     uint64_t value = what.kind == packet_kind::ATOMIC_FA ? old_value + what.operand
@@ -257,12 +279,12 @@ void receive_atomic(core &world, qp &one, const packet &what) noexcept
     slot->packets = 1;
     slot->old_value = old_value;
     accept(world, one, what, 1);
-    slot->msn = one.resp.msn;
     one.resp.ack_pending = false;
     wake(world, one);
 }
 
-// A read may ask again for the rest of what it had, so its range replaces the old one.
+// A read may ask again for the rest of what it had, so its range replaces the old one. PSNs come
+// again, so the newest resource is the one that is meant.
 void receive_duplicate(core &world, qp &one, const packet &what) noexcept
 {
     responder_state &resp = one.resp;
@@ -272,7 +294,8 @@ void receive_duplicate(core &world, qp &one, const packet &what) noexcept
         wake(world, one);
         return;
     }
-    for (resource &slot : resp.resources) {
+    for (uint32_t age = 1; age <= resource_limit(one); age++) {
+        resource &slot = resource_of_age(one, age);
         int32_t into = psn_diff(what.psn, slot.psn);
         if (!slot.in_use || into < 0 || into >= static_cast<int32_t>(slot.packets) ||
             slot.atomic != (what.kind != packet_kind::READ_REQUEST)) {
@@ -281,7 +304,7 @@ void receive_duplicate(core &world, qp &one, const packet &what) noexcept
         if (!slot.atomic) {
             slot.next = static_cast<uint32_t>(into);
         }
-        slot.pending = true;
+        slot.pending = slot.repeated = true;
         wake(world, one);
         return;
     }
@@ -325,7 +348,6 @@ packet answer_headers(core &world, const qp &one, uint32_t dst_hca) noexcept
     what.src_qpn = one.qpn;
     what.packets = 1;
     what.last = true;
-    what.msn = one.resp.msn;
     world.shared.hcas[one.hca].counters.acks++;
     return what;
 }
@@ -346,23 +368,32 @@ void send_ack(core &world, qp &one, uint32_t dst_hca) noexcept
         what.kind = packet_kind::ACK;
         what.syndrome = resp.nak_syndrome;
         what.psn = resp.nak_psn;
-        resp.nak_pending = false;
+        resp.nak_pending = resp.closing = false;
         hca &from = world.shared.hcas[one.hca];
         (is_rnr(what.syndrome) ? from.counters.rnrs : from.counters.naks)++;
         transmit(world, what, {});
     }
 }
 
+// Memory has gone in the middle of a read: its rest, and all that follows, is refused.
+void refuse_rest(core &world, qp &one, const resource &slot) noexcept
+{
+    uint32_t psn = psn_add(slot.psn, slot.next);
+    for (resource &each : one.resp.resources) {
+        each.pending = false;
+    }
+    one.resp.ack_pending = one.resp.nak_pending = false;
+    fail_access(world, one, psn);
+}
+
 // Answers in the order of PSNs: data of reads and atomics first, then the acknowledgement of what
 // came after them.
 bool run_response(core &world, qp &one) noexcept
 {
-    responder_state &resp = one.resp;
     uint32_t dst_hca = route(world.shared, one.attr.path);
-    uint32_t limit = resource_limit(one);
     uint32_t sent = 0;
-    for (uint32_t age = limit; age > 0; age--) {
-        resource &slot = resp.resources[(resp.resource_tail + limit - age) % limit];
+    for (uint32_t age = resource_limit(one); age > 0; age--) {
+        resource &slot = resource_of_age(one, age);
         while (slot.in_use && slot.pending) {
             if (!link_has_room(world, one)) {
                 return false;
@@ -371,7 +402,6 @@ bool run_response(core &world, qp &one) noexcept
                 return true;
             }
             packet what = answer_headers(world, one, dst_hca);
-            what.msn = slot.msn;
             if (slot.atomic) {
                 what.kind = packet_kind::ATOMIC_RESPONSE;
                 what.psn = slot.psn;
@@ -382,8 +412,7 @@ bool run_response(core &world, qp &one) noexcept
                 slot.pending = false;
                 transmit(world, what, data);
             } else if (!send_read_data(world, one, slot, dst_hca, what)) {
-                slot.pending = false;
-                refuse(world, one, slot.psn, AETH_NAK_REMOTE_ACCESS);
+                refuse_rest(world, one, slot);
             }
         }
     }
@@ -415,7 +444,7 @@ void receive_request(core &world, qp &one, const packet &what, const payload &da
         return;
     }
     if (!in_sequence(resp, what)) {
-        fail(world, one, what.psn, AETH_NAK_INVALID_REQUEST, IBV_EVENT_QP_REQ_ERR);
+        fail_invalid(world, one, what.psn);
         return;
     }
     switch (what.kind) {
@@ -436,7 +465,8 @@ void receive_request(core &world, qp &one, const packet &what, const payload &da
 
 bool run_responder(core &world, qp &one) noexcept
 {
-    bool answers = one.state == IBV_QPS_RTR || one.state == IBV_QPS_RTS || one.state == IBV_QPS_SQD;
+    bool answers = one.state == IBV_QPS_RTR || one.state == IBV_QPS_RTS ||
+                   one.state == IBV_QPS_SQD || one.resp.closing;
     return answers && run_response(world, one);
 }
 

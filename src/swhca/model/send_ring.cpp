@@ -10,6 +10,16 @@
 
 namespace ufx::swhca {
 
+namespace {
+
+// Positions are counters that go round.
+bool is_before(uint32_t position, uint32_t other) noexcept
+{
+    return static_cast<int32_t>(position - other) < 0;
+}
+
+} // namespace
+
 void start_ack_timer(core &world, qp &one) noexcept
 {
     if (one.attr.timeout != 0) {
@@ -56,7 +66,9 @@ void fail_oldest(core &world, qp &one, uint8_t syndrome) noexcept
         complete_send(world, one, entry.opcode, entry.index, 0, syndrome);
         req.head++;
     }
-    req.next = std::max(req.next, req.head);
+    if (is_before(req.next, req.head)) {
+        req.next = req.head;
+    }
     enter_error(world, one);
 }
 
@@ -67,6 +79,7 @@ bool acknowledge(core &world, qp &one, uint32_t psn) noexcept
         return false;
     }
     req.unacked_psn = psn;
+    req.implied_nak = false;
     req.retries_left = one.attr.retry_count;
     req.rnr_left = one.attr.rnr_retry;
     if (req.unacked_psn == req.highest_psn) {
@@ -98,12 +111,14 @@ bool acknowledge(core &world, qp &one, uint32_t psn) noexcept
 void go_back(core &world, qp &one, uint32_t psn) noexcept
 {
     requester_state &req = one.req;
+    req.implied_nak = false;
+    req.ack_deadline_ns = 0; // what is sent again starts it
     uint32_t reads = 0;
     for (uint32_t i = req.head; i != req.tail; i++) {
         const sent_wqe &entry = at(one, i);
         int32_t beyond = psn_diff(psn, entry.psn);
         if (beyond < static_cast<int32_t>(entry.packets) && entry.packets > 0) {
-            if (i < req.next || (i == req.next && req.next_packet > 0)) {
+            if (is_before(i, req.next) || (i == req.next && req.next_packet > 0)) {
                 req.next = i;
                 req.next_packet = entry.read_like || beyond < 0 ? 0 : static_cast<uint32_t>(beyond);
             }

@@ -289,8 +289,11 @@ int query_qp(core &world, uint32_t context_index, uint32_t handle, uint8_t &stat
     }
     state = one->state;
     out = one->attr;
-    out.sq_psn = one->req.next_psn;
+    out.sq_psn = one->type == IBV_QPT_UD ? one->req.next_psn : one->req.highest_psn;
     out.rq_psn = one->resp.expected_psn;
+    out.access = remote_rights(*one);
+    out.max_rd_atomic = static_cast<uint8_t>(rd_atomic_depth(out.max_rd_atomic));
+    out.max_dest_rd_atomic = static_cast<uint8_t>(rd_atomic_depth(out.max_dest_rd_atomic));
     if (stale) { // as it was when it began to send
         state = IBV_QPS_RTS;
         out.rq_psn = psn_add(out.rq_psn, psn_mask);

@@ -77,7 +77,6 @@ struct packet {
     uint32_t rkey;
     uint32_t dma_length;
     uint32_t qkey;
-    uint32_t msn;
     uint64_t va;
     uint64_t operand; // atomics: add or swap; of a response, the old value
     uint64_t compare;

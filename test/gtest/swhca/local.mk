@@ -9,6 +9,8 @@ test_swhca_SOURCES = \
 	%D%/test_faults.cpp \
 	%D%/test_parts.cpp \
 	%D%/test_protocol.cpp \
+	%D%/test_protocol_requester.cpp \
+	%D%/test_protocol_responder.cpp \
 	%D%/test_verbs.cpp \
 	src/swhca/shim/paths.cpp \
 	src/swhca/shim/store_decoder.cpp

@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <fcntl.h>
+#include <numeric>
 #include <string>
 #include <unistd.h>
 
@@ -94,8 +95,9 @@ void rig::fault(std::string_view rule)
 {
     swhca::fault_rule parsed{};
     std::string why;
+    bool good = swhca::parse_rule(rule, parsed, why);
     INFO(why);
-    REQUIRE(swhca::parse_rule(rule, parsed, why));
+    REQUIRE(good);
     parsed.from_ns += now_ns - shared().epoch_ns;
     parsed.until_ns += parsed.until_ns != 0 ? now_ns - shared().epoch_ns : 0;
     REQUIRE(command([&](swhca::core &world) { return swhca::add_rule(world, parsed); }) == 0);
@@ -267,7 +269,8 @@ void endpoint::connect(const endpoint &peer, uint32_t psn, const qp_settings &wi
     attr.retry_count = with.retry_count;
     attr.rnr_retry = with.rnr_retry;
     attr.min_rnr_timer = 1; // 10 us
-    attr.max_rd_atomic = attr.max_dest_rd_atomic = with.max_rd_atomic;
+    attr.max_rd_atomic = with.max_rd_atomic;
+    attr.max_dest_rd_atomic = with.max_dest_rd_atomic;
     attr.port_num = 1;
     attr.access = with.access;
     attr.dest_qpn = peer.qpn;
@@ -456,6 +459,31 @@ int endpoint::destroy()
     uint32_t events = 0;
     return on.on.command(
         [&](swhca::core &world) { return swhca::destroy_qp(world, on.context, handle, events); });
+}
+
+pair::pair(const qp_settings &with, const swhca::fabric_options &options) : fabric(options)
+{
+    left.connect(right, 100, with);
+    right.connect(left, 100, with);
+    std::iota(from.bytes.begin(), from.bytes.end(), static_cast<uint8_t>(1));
+}
+
+cqe pair::wait(device &of, uint64_t limit_ns)
+{
+    std::optional<cqe> found;
+    bool came = fabric.until(
+        [&] {
+            found = found ? found : of.poll();
+            return found.has_value();
+        },
+        10'000, limit_ns);
+    REQUIRE(came);
+    return *found;
+}
+
+bool pair::same(size_t size) const
+{
+    return std::memcmp(from.bytes.data(), to.bytes.data(), size) == 0;
 }
 
 } // namespace ufx::test

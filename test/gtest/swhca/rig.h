@@ -15,6 +15,9 @@
 
 namespace ufx::test {
 
+inline constexpr uint32_t all_access = 0xf; // IBV_ACCESS_*
+inline constexpr uint8_t reset = 0, init = 1, rtr = 2, rts = 3, sqd = 4, sqe = 5, err = 6;
+
 struct cqe {
     uint8_t opcode;
     uint8_t syndrome;
@@ -133,6 +136,7 @@ struct qp_settings {
     uint8_t retry_count = 3;
     uint8_t rnr_retry = 3;
     uint8_t max_rd_atomic = 4;
+    uint8_t max_dest_rd_atomic = 4;
     uint32_t access = 0xf;
 };
 
@@ -180,6 +184,26 @@ private:
     uint32_t doorbell_[2] = {};
     uint16_t posted_ = 0;
     uint16_t received_ = 0;
+};
+
+// Two devices with an endpoint each, connected, and a region of 1 MB on either side; that of the
+// left one is filled.
+struct pair {
+    explicit pair(const qp_settings &with = {},
+                  const swhca::fabric_options &options = rig::two_devices());
+
+    // The next completion of `of`, stepping until it comes.
+    cqe wait(device &of, uint64_t limit_ns = 10'000'000'000);
+    // Whether the first bytes of both regions are the same.
+    [[nodiscard]] bool same(size_t size) const;
+
+    rig fabric;
+    device a{fabric, 0};
+    device b{fabric, 1};
+    endpoint left{a};
+    endpoint right{b};
+    region from = a.make_region(1 << 20, all_access);
+    region to = b.make_region(1 << 20, all_access);
 };
 
 } // namespace ufx::test

@@ -10,43 +10,7 @@ namespace ufx::test {
 
 namespace {
 
-constexpr uint32_t all_access = 0xf;
-constexpr uint8_t rts = 3;
-constexpr uint8_t err = 6;
 constexpr uint8_t flushed = 0x05;
-
-struct pair {
-    rig fabric;
-    device a{fabric, 0};
-    device b{fabric, 1};
-    endpoint left{a};
-    endpoint right{b};
-    region from = a.make_region(1 << 20, all_access);
-    region to = b.make_region(1 << 20, all_access);
-
-    explicit pair(const qp_settings &with = {})
-    {
-        left.connect(right, 100, with);
-        right.connect(left, 100, with);
-        std::iota(from.bytes.begin(), from.bytes.end(), static_cast<uint8_t>(1));
-    }
-
-    // The next completion of `of`, stepping until it comes.
-    cqe wait(device &of, uint64_t limit_ns = 10'000'000'000)
-    {
-        std::optional<cqe> found;
-        bool came = fabric.until(
-            [&] {
-                found = found ? found : of.poll();
-                return found.has_value();
-            },
-            10'000, limit_ns);
-        REQUIRE(came);
-        return *found;
-    }
-
-    bool same(size_t size) { return std::memcmp(from.bytes.data(), to.bytes.data(), size) == 0; }
-};
 
 } // namespace
 
@@ -271,7 +235,9 @@ TEST_CASE("swhca: without a receive the sender waits the time that the RNR NAK s
     on.right.receive(on.to, 0, 100);
     uint64_t before = on.fabric.now_ns;
     CHECK(on.wait(on.b).bytes == 100);
+    CHECK(on.fabric.now_ns - before >= 10'000);
     CHECK(on.fabric.now_ns - before <= 20'000);
+    CHECK(on.left.inside().counters.rnrs == 1);
     CHECK(on.wait(on.a).syndrome == 0);
 }
 

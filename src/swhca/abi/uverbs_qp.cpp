@@ -52,6 +52,7 @@ ib_uverbs_qp_dest from_path(const path &from) noexcept
 qp_attributes to_attributes(const ib_uverbs_modify_qp &from) noexcept
 {
     qp_attributes to{};
+    to.current = from.cur_qp_state;
     to.mtu = from.path_mtu;
     to.timeout = from.timeout;
     to.retry_count = from.retry_cnt;

@@ -217,6 +217,7 @@ struct path {
 };
 
 struct qp_attributes {
+    uint8_t current; // IBV_QPS_* that the caller takes the QP to be in
     uint8_t mtu;
     uint8_t timeout;
     uint8_t retry_count;
@@ -279,10 +280,10 @@ struct qp {
     uint8_t hca;
     uint8_t type;  // IBV_QPT_*
     uint8_t state; // IBV_QPS_*
-    bool sq_error; // IBV_QPS_SQE: a UD QP that goes on receiving
     bool sq_signal_all;
     bool last_wqe_reported;
     bool swallowed; // a rule keeps what is posted from being seen
+    bool cq_failed; // a CQ of it has overrun; it fails at its next turn
     uint32_t qpn;
     uint32_t process;
     uint32_t context;

@@ -68,14 +68,33 @@ void notify(core &world, cq &one) noexcept
     raise_completion_event(world, one);
 }
 
+void fail_later(core &world, qp &one) noexcept
+{
+    if (one.state != IBV_QPS_RESET && one.state != IBV_QPS_ERR) {
+        one.cq_failed = true;
+        world.shared.pending.add(world.index_of(one));
+    }
+}
+
+void overrun(core &world, cq &one) noexcept
+{
+    auto index = static_cast<uint32_t>(&one - world.shared.cqs);
+    one.overrun = true;
+    raise_cq_event(world, one, IBV_EVENT_CQ_ERR);
+    for (qp &user : world.shared.qps) {
+        if (user.in_use && (user.send_cq == index || user.recv_cq == index)) {
+            fail_later(world, user);
+        }
+    }
+}
+
 void write_cqe(core &world, cq &one, const completion &what) noexcept
 {
-    if (one.overrun) {
+    if (one.overrun || world.shared.hcas[world.shared.contexts[one.context].hca].dead) {
         return;
     }
     if (!has_room(world, one)) {
-        one.overrun = true;
-        raise_cq_event(world, one, IBV_EVENT_CQ_ERR);
+        overrun(world, one);
         return;
     }
     uint32_t slot = one.produced & ((1u << one.log_size) - 1);
@@ -142,6 +161,9 @@ void complete(core &world, qp &one, uint32_t cq_index, completion what) noexcept
             write_cqe(world, world.shared.cqs[cq_index], what);
         }
     }
+    if (world.shared.cqs[cq_index].overrun) {
+        fail_later(world, one);
+    }
 }
 
 void check_arm(core &world, cq &one) noexcept
@@ -155,6 +177,21 @@ void check_arm(core &world, cq &one) noexcept
     if (unseen && psn_diff(newest, one.notified_at) > 0) {
         notify(world, one);
     }
+}
+
+void write_held_cqes(core &world, const qp &of) noexcept
+{
+    image &shared = world.shared;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < shared.held_cqe_count; i++) {
+        held_cqe one = shared.held_cqes[i];
+        if ((one.cq == of.send_cq || one.cq == of.recv_cq) && one.what.qpn == of.qpn) {
+            write_cqe(world, shared.cqs[one.cq], one.what);
+        } else {
+            shared.held_cqes[kept++] = one;
+        }
+    }
+    shared.held_cqe_count = kept;
 }
 
 uint64_t release_held_cqes(core &world) noexcept

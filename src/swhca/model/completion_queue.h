@@ -12,7 +12,8 @@
 namespace ufx::swhca {
 
 // Completes something of `one` on its send or receive CQ, after the faults have had their say.
-// A full CQ loses the CQE, fails for good and raises CQ_ERR.
+// A full CQ loses the CQE, fails for good, raises CQ_ERR, and fails the QPs that use it, then and
+// whenever one tries to complete on it again.
 void complete(core &world, qp &one, uint32_t cq_index, completion what) noexcept;
 
 // Looks at the arm word: a program that armed after the last event and has not seen all CQEs that
@@ -21,6 +22,10 @@ void check_arm(core &world, cq &one) noexcept;
 
 // Writes the CQEs whose time has come; returns when the next is due, or UINT64_MAX.
 uint64_t release_held_cqes(core &world) noexcept;
+
+// Writes what is kept back of a QP that is about to be reset or destroyed: afterwards nothing of it
+// may come, since the provider then removes from the CQ what it finds.
+void write_held_cqes(core &world, const qp &of) noexcept;
 
 // Forgets what is kept back for a CQ that is destroyed.
 void forget_held_cqes(core &world, uint32_t cq_index) noexcept;

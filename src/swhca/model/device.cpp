@@ -66,7 +66,7 @@ void fail_device(core &world, uint32_t hca) noexcept
     one.dead = true;
     for (qp &each : world.shared.qps) {
         if (each.in_use && each.hca == hca && each.state != IBV_QPS_RESET) {
-            enter_error(world, each);
+            stop_queue_pair(world, each);
         }
     }
     raise_device_event(world, hca, IBV_EVENT_DEVICE_FATAL);

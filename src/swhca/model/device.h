@@ -15,7 +15,7 @@ void set_lid(core &world, uint32_t hca, uint16_t lid, bool tell) noexcept;
 void set_pkey(core &world, uint32_t hca, uint32_t index, uint16_t value, bool tell) noexcept;
 void clear_gid(core &world, uint32_t hca, uint32_t index, bool tell) noexcept;
 
-// From now on every command fails with EIO, and every QP is in ERR.
+// From now on every command fails with EIO, every QP is in ERR, and no completion is written.
 void fail_device(core &world, uint32_t hca) noexcept;
 
 // An event for no reason: of a QP (`qpn` 0: of each), its CQs or SRQ, or of the port or device.

@@ -3,6 +3,7 @@
 #include "queue_pair.h"
 
 #include "datagram.h"
+#include "events.h"
 #include "receive_queue.h"
 #include "requester.h"
 #include "responder.h"
@@ -23,12 +24,17 @@ uint32_t remote_rights(const qp &one) noexcept
     return one.attr.access & rights;
 }
 
-void enter_error(core &world, qp &one) noexcept
+void stop_queue_pair(core &world, qp &one) noexcept
 {
     one.state = IBV_QPS_ERR;
-    one.resp.closing = false;
+    one.cq_failed = one.resp.closing = false;
     one.req.ack_deadline_ns = one.req.rnr_deadline_ns = one.req.resume_ns = 0;
     world.shared.timers.remove(world.index_of(one));
+}
+
+void enter_error(core &world, qp &one) noexcept
+{
+    stop_queue_pair(world, one);
     world.shared.processes[one.process].failed.add(world.index_of(one));
     flush_send_queue(world, one);
     flush_receive_queue(world, one);
@@ -37,8 +43,8 @@ void enter_error(core &world, qp &one) noexcept
 void reset_queue_pair(qp &one) noexcept
 {
     one.state = IBV_QPS_RESET;
-    one.sq_error = false;
     one.last_wqe_reported = false;
+    one.swallowed = one.cq_failed = false;
     close_doorbell(one.sq_doorbell);
     one.attr = {};
     one.req = {};
@@ -47,7 +53,12 @@ void reset_queue_pair(qp &one) noexcept
 
 bool run_queue_pair(core &world, qp &one) noexcept
 {
-    if (!one.in_use) {
+    if (!one.in_use || world.hca_of(one).dead) {
+        return false;
+    }
+    if (one.cq_failed) {
+        raise_qp_event(world, one, IBV_EVENT_QP_FATAL);
+        enter_error(world, one);
         return false;
     }
     if (one.state == IBV_QPS_ERR) {

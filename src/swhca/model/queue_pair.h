@@ -24,6 +24,9 @@ inline constexpr uint32_t burst_bytes = 65536; // that travel as one where nobod
 // What the peer may do, IBV_ACCESS_REMOTE_*: neither reads nor atomics without resources for them.
 [[nodiscard]] uint32_t remote_rights(const qp &one) noexcept;
 
+// To ERR without a word, as in a device that is dead.
+void stop_queue_pair(core &world, qp &one) noexcept;
+
 // To ERR: flushes both queues. Nothing is sent or received any more, and PSNs stay as they are.
 void enter_error(core &world, qp &one) noexcept;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Queue pairs: creating, changing state, querying. The table of transitions is that of IBA 1.4,
-// table 91: what each needs and what it may have.
+// Queue pairs: creating, changing state, querying. The tables of transitions say what the kernel's
+// ib_modify_qp_is_ok() allows, which is IBA 1.4, table 91.
 #include "verbs.h"
 
+#include "completion_queue.h"
 #include "lookup.h"
 #include "queue_pair.h"
 
@@ -21,8 +22,13 @@ namespace {
 
 constexpr uint32_t max_qp_wr = 32768;
 constexpr uint32_t max_qp_sge = 30;
-constexpr uint32_t alternate = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
+constexpr uint32_t known_mask = (1u << 21) - 1; // IBV_QP_STATE to IBV_QP_DEST_QPN
+constexpr uint32_t migration = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
+constexpr uint32_t while_sending =
+    migration | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER;
 
+// What a transition needs and what it may have besides IBV_QP_STATE. Any state goes to RESET and,
+// but for RESET itself, to ERR, with neither.
 struct transition {
     uint8_t from;
     uint8_t to;
@@ -36,19 +42,18 @@ constexpr transition connected[] = {
     {IBV_QPS_INIT, IBV_QPS_RTR,
      IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
          IBV_QP_MIN_RNR_TIMER,
-     alternate | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
     {IBV_QPS_RTR, IBV_QPS_RTS,
      IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-     alternate | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
-    {IBV_QPS_RTS, IBV_QPS_RTS, 0,
-     alternate | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+     while_sending},
+    {IBV_QPS_RTS, IBV_QPS_RTS, 0, while_sending},
     {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-    {IBV_QPS_SQD, IBV_QPS_RTS, 0,
-     alternate | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+    {IBV_QPS_SQD, IBV_QPS_RTS, 0, while_sending},
     {IBV_QPS_SQD, IBV_QPS_SQD, 0,
-     alternate | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+     migration | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
          IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ACCESS_FLAGS |
          IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER | IBV_QP_PORT},
+    {IBV_QPS_SQE, IBV_QPS_RTS, 0, 0},
 };
 
 constexpr transition datagram[] = {
@@ -63,10 +68,19 @@ constexpr transition datagram[] = {
     {IBV_QPS_SQE, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
 };
 
+bool has(uint32_t mask, uint32_t bit) noexcept
+{
+    return (mask & bit) != 0;
+}
+
 bool legal(uint8_t type, uint8_t from, uint8_t to, uint32_t mask) noexcept
 {
-    if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) {
-        return (mask & ~static_cast<uint32_t>(IBV_QP_STATE | IBV_QP_CUR_STATE)) == 0;
+    bool sends = from >= IBV_QPS_RTR && from <= IBV_QPS_SQE;
+    if (has(mask, IBV_QP_CUR_STATE) && !sends) {
+        return false;
+    }
+    if (to == IBV_QPS_RESET || (to == IBV_QPS_ERR && from != IBV_QPS_RESET)) {
+        return from <= IBV_QPS_ERR && (mask & ~static_cast<uint32_t>(IBV_QP_STATE)) == 0;
     }
     std::span<const transition> table(connected);
     if (type == IBV_QPT_UD) {
@@ -79,34 +93,47 @@ bool legal(uint8_t type, uint8_t from, uint8_t to, uint32_t mask) noexcept
            (mask & ~(one->required | one->optional | IBV_QP_STATE)) == 0;
 }
 
-bool sane(const qp &one, uint32_t mask, const qp_attributes &attr) noexcept
+bool sane(uint32_t mask, const qp_attributes &attr) noexcept
 {
-    auto has = [mask](uint32_t bit) { return (mask & bit) != 0; };
-    if (has(IBV_QP_PORT) && attr.port_num != 1) {
-        return false;
+    struct {
+        uint32_t bit;
+        bool good;
+    } checks[] = {
+        {IBV_QP_PORT, attr.port_num == 1},
+        {IBV_QP_PKEY_INDEX, attr.pkey_index < max_pkeys},
+        {IBV_QP_PATH_MTU, attr.mtu >= IBV_MTU_256 && attr.mtu <= IBV_MTU_4096},
+        {IBV_QP_AV, !attr.path.global || attr.path.sgid_index < max_gids},
+        {IBV_QP_MAX_QP_RD_ATOMIC, attr.max_rd_atomic <= max_rd_atomic},
+        {IBV_QP_MAX_DEST_RD_ATOMIC, attr.max_dest_rd_atomic <= max_rd_atomic},
+        {IBV_QP_TIMEOUT, attr.timeout <= 31},
+        {IBV_QP_RETRY_CNT, attr.retry_count <= 7},
+        {IBV_QP_RNR_RETRY, attr.rnr_retry <= 7},
+        {IBV_QP_MIN_RNR_TIMER, attr.min_rnr_timer <= 31},
+    };
+    return std::all_of(std::begin(checks), std::end(checks),
+                       [mask](const auto &each) { return !has(mask, each.bit) || each.good; });
+}
+
+// The answer of the kernel to this change: 0, or an errno.
+int check_modify(core &world, const qp &one, uint32_t mask, uint8_t to, const qp_attributes &attr)
+{
+    if ((mask & ~known_mask) != 0) {
+        return EOPNOTSUPP;
     }
-    if (has(IBV_QP_PKEY_INDEX) && attr.pkey_index >= max_pkeys) {
-        return false;
+    uint8_t from = has(mask, IBV_QP_CUR_STATE) ? attr.current : one.state;
+    if (!legal(one.type, from, to, mask) || from != one.state || !sane(mask, attr)) {
+        return EINVAL;
     }
-    if (has(IBV_QP_PATH_MTU) && (attr.mtu < IBV_MTU_256 || attr.mtu > IBV_MTU_4096)) {
-        return false;
+    if (has(mask, IBV_QP_ALT_PATH)) { // RoCE has none; that of InfiniBand is not modelled
+        return world.hca_of(one).port.link_layer == IBV_LINK_LAYER_ETHERNET ? EINVAL : EOPNOTSUPP;
     }
-    if (has(IBV_QP_AV) && attr.path.global && attr.path.sgid_index >= max_gids) {
-        return false;
-    }
-    return !(has(IBV_QP_MAX_QP_RD_ATOMIC) && attr.max_rd_atomic > max_rd_atomic) &&
-           !(has(IBV_QP_MAX_DEST_RD_ATOMIC) && attr.max_dest_rd_atomic > max_rd_atomic) &&
-           !(has(IBV_QP_TIMEOUT) && attr.timeout > 31) &&
-           !(has(IBV_QP_RETRY_CNT) && attr.retry_count > 7) &&
-           !(has(IBV_QP_RNR_RETRY) && attr.rnr_retry > 7) &&
-           !(has(IBV_QP_MIN_RNR_TIMER) && attr.min_rnr_timer > 31) &&
-           (one.type == IBV_QPT_RC || one.type == IBV_QPT_UD);
+    return 0;
 }
 
 void take_attributes(qp &one, uint32_t mask, const qp_attributes &attr) noexcept
 {
     auto take = [mask](uint32_t bit, auto &to, const auto &from) {
-        if ((mask & bit) != 0) {
+        if (has(mask, bit)) {
             to = from;
         }
     };
@@ -124,13 +151,13 @@ void take_attributes(qp &one, uint32_t mask, const qp_attributes &attr) noexcept
     take(IBV_QP_RETRY_CNT, to.retry_count, attr.retry_count);
     take(IBV_QP_RNR_RETRY, to.rnr_retry, attr.rnr_retry);
     take(IBV_QP_MAX_QP_RD_ATOMIC, to.max_rd_atomic, attr.max_rd_atomic);
-    if ((mask & IBV_QP_RQ_PSN) != 0) {
+    if (has(mask, IBV_QP_RQ_PSN)) {
         one.resp.expected_psn = attr.rq_psn & psn_mask;
     }
-    if ((mask & IBV_QP_SQ_PSN) != 0) {
+    if (has(mask, IBV_QP_SQ_PSN)) {
         one.req.next_psn = one.req.unacked_psn = one.req.highest_psn = attr.sq_psn & psn_mask;
     }
-    if ((mask & (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY)) != 0) {
+    if (has(mask, IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY)) {
         one.req.retries_left = to.retry_count;
         one.req.rnr_left = to.rnr_retry;
     }
@@ -251,12 +278,13 @@ int modify_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t mas
             return static_cast<int>(rule->param);
         }
     }
-    uint8_t to = (mask & IBV_QP_STATE) != 0 ? state : one->state;
-    if (!legal(one->type, one->state, to, mask) || !sane(*one, mask, attr)) {
-        return EINVAL;
+    uint8_t to = has(mask, IBV_QP_STATE) ? state : one->state;
+    if (int error = check_modify(world, *one, mask, to, attr); error != 0) {
+        return error;
     }
     if (to == IBV_QPS_RESET) {
         world.shared.timers.remove(handle);
+        write_held_cqes(world, *one);
         reset_queue_pair(*one);
         return 0;
     }
@@ -308,6 +336,7 @@ int destroy_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t &a
     if (one == nullptr) {
         return ENOENT;
     }
+    write_held_cqes(world, *one);
     shared.timers.remove(handle);
     shared.pending.remove(handle);
     shared.processes[one->process].qps.remove(handle);

@@ -12,6 +12,8 @@ test_swhca_SOURCES = \
 	%D%/test_protocol_requester.cpp \
 	%D%/test_protocol_responder.cpp \
 	%D%/test_verbs.cpp \
+	%D%/test_verbs_queues.cpp \
+	%D%/test_verbs_states.cpp \
 	src/swhca/shim/paths.cpp \
 	src/swhca/shim/store_decoder.cpp
 test_swhca_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -427,6 +427,12 @@ void endpoint::receive(const region &into, size_t offset, uint32_t length)
     doorbell_[0] = swap(received_);
 }
 
+void endpoint::rewind()
+{
+    posted_ = received_ = 0;
+    doorbell_[0] = doorbell_[1] = 0;
+}
+
 int endpoint::to_state(uint8_t state, uint32_t mask)
 {
     return on.on.command([&](swhca::core &world) {

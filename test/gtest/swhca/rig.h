@@ -164,6 +164,9 @@ public:
     // Bytes as they are, with a doorbell for one block.
     void raw(const std::vector<uint8_t> &wqe);
 
+    // What a provider does when its QP was reset: begins again at the first WQE.
+    void rewind();
+
     [[nodiscard]] int to_state(uint8_t state, uint32_t mask = 1);
     [[nodiscard]] swhca::qp_attributes query();
     [[nodiscard]] uint8_t state();

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Completion queues that are full, of a dead device, or of a QP that is gone.
+#include "rig.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <vector>
+
+namespace ufx::test {
+
+namespace {
+
+constexpr uint32_t cq_err = 0, qp_fatal = 1, device_fatal = 8, last_wqe = 16; // IBV_EVENT_*
+
+std::vector<uint32_t> events_of(device &of)
+{
+    std::vector<uint32_t> all;
+    while (auto told = of.next_event()) {
+        all.push_back(told->type);
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("swhca: a CQ that overruns fails every QP that completes on it, and no other")
+{
+    rig on;
+    device a(on, 0, 4);
+    device other(on, 0);
+    device b(on, 1);
+    endpoint left(a);
+    endpoint idle(a);
+    endpoint fresh(a); // in RESET
+    endpoint apart(other);
+    endpoint right(b);
+    left.connect(right);
+    right.connect(left);
+    idle.connect(right);
+    apart.connect(right);
+    region from = a.make_region(64, all_access);
+    region to = b.make_region(64, all_access);
+    for (int i = 0; i < 4; i++) {
+        left.write(from, 8, to);
+    }
+    on.step();
+    CHECK(events_of(a).empty());
+    CHECK(left.state() == rts);
+    left.write(from, 8, to);
+    on.step();
+    auto told = a.next_event();
+    REQUIRE(told);
+    CHECK(told->type == cq_err);
+    CHECK(told->element == 0xc0);
+    CHECK(events_of(a) == std::vector<uint32_t>{qp_fatal, qp_fatal});
+    CHECK(left.state() == err);
+    CHECK(idle.state() == err);
+    CHECK(fresh.state() == reset);
+    CHECK(apart.state() == rts);
+    CHECK(right.state() == rts);
+    for (int i = 0; i < 4; i++) {
+        CHECK(a.poll());
+    }
+    CHECK_FALSE(a.poll());
+    // It does not come back to life, and fails whoever tries.
+    endpoint peer(b);
+    fresh.connect(peer);
+    peer.connect(fresh);
+    fresh.write(from, 8, to);
+    on.step();
+    CHECK(fresh.state() == err);
+    CHECK(peer.query().rq_psn == 101);
+    CHECK(events_of(a) == std::vector<uint32_t>{qp_fatal});
+    CHECK_FALSE(a.poll());
+}
+
+TEST_CASE("swhca: a dead device writes no completion and tells of nothing but its death")
+{
+    rig on;
+    device a(on, 0);
+    device b(on, 1);
+    shared_queue srq(b, 8);
+    endpoint left(a);
+    endpoint right(b, 2, &srq);
+    endpoint back(b);
+    endpoint there(a);
+    left.connect(right);
+    right.connect(left);
+    back.connect(there);
+    there.connect(back);
+    region from = a.make_region(64, all_access);
+    region to = b.make_region(64, all_access);
+    on.fault("hold-cqe 1ms hca 1 count 1");
+    srq.post(to, 0, 64);
+    left.send(from, 8);
+    on.step();
+    REQUIRE(a.poll()); // the receive's own CQE is held back
+    on.fault("delay 1ms hca 1");
+    back.receive(to, 0, 64);
+    back.write(to, 8, from); // under way
+    b.arm();
+    on.step();
+    on.fault("device-fatal hca 1");
+    on.step();
+    back.write(to, 8, from);
+    back.receive(to, 0, 64);
+    for (int i = 0; i < 10; i++) {
+        on.step(1'000'000);
+    }
+    CHECK_FALSE(b.poll());
+    CHECK_FALSE(b.next_completion_event());
+    CHECK(events_of(b) == std::vector<uint32_t>{device_fatal});
+    CHECK(std::count(from.bytes.begin(), from.bytes.end(), 0) == 64);
+}
+
+TEST_CASE("swhca: no completion of a QP comes after it was reset or destroyed")
+{
+    // What was kept back is there when the command returns, because the provider then sweeps the
+    // queue and gives the receives of a SRQ back by what it finds.
+    rig on;
+    device a(on, 0);
+    device b(on, 1);
+    shared_queue srq(b, 8);
+    endpoint left(a);
+    endpoint right(b, 2, &srq);
+    endpoint second(b);
+    endpoint peer(a);
+    left.connect(right);
+    right.connect(left);
+    peer.connect(second);
+    second.connect(peer);
+    region from = a.make_region(64, all_access);
+    region to = b.make_region(64, all_access);
+    on.fault(GENERATE(as<std::string>(), "hold-cqe 1ms hca 1", "stall-cq hca 1"));
+    on.step();
+    srq.post(to, 0, 64);
+    left.send(from, 8);
+    second.write(to, 8, from);
+    on.step();
+    REQUIRE_FALSE(b.poll());
+    if (GENERATE(true, false)) {
+        REQUIRE(right.destroy() == 0);
+    } else {
+        REQUIRE(right.to_state(reset) == 0);
+    }
+    auto swept = b.poll();
+    REQUIRE(swept);
+    CHECK(swept->qpn == right.qpn);
+    CHECK_FALSE(b.poll()); // that of the other QP still waits
+    on.fault("unstall-cq hca 1");
+    on.step(2'000'000);
+    auto late = b.poll();
+    REQUIRE(late);
+    CHECK(late->qpn == second.qpn);
+    CHECK_FALSE(b.poll());
+}
+
+TEST_CASE("swhca: QPs with an SRQ that go to ERR tell of their last WQE")
+{
+    rig on;
+    device b(on, 1);
+    shared_queue srq(b, 8);
+    endpoint right(b, 2, &srq);
+    endpoint peer(b);
+    right.connect(peer);
+    REQUIRE(right.to_state(err) == 0);
+    CHECK(events_of(b) == std::vector<uint32_t>{last_wqe});
+}
+
+} // namespace ufx::test

@@ -42,16 +42,21 @@ endif
 noinst_LTLIBRARIES += libswhca_ucs.la
 nodist_libswhca_ucs_la_SOURCES = unity/swhca_ucs.cpp
 ufxmod_LTLIBRARIES += libufx_swhca.la
-UNIT_swhca_shim = %D%/shim/descriptors.cpp %D%/shim/paths.cpp %D%/shim/process.cpp %D%/shim/store_decoder.cpp %D%/shim/trap.cpp
+UNIT_swhca_shim = %D%/shim/call_on_stack.cpp %D%/shim/descriptors.cpp %D%/shim/paths.cpp \
+	%D%/shim/process.cpp %D%/shim/store_decoder.cpp %D%/shim/trap.cpp
+UNIT_swhca_signals = %D%/shim/signals.cpp
 UNIT_swhca_files = %D%/shim/interpose_files.cpp
 UNIT_swhca_calls = %D%/shim/interpose_calls.cpp
 UNIT_swhca_ucs = %D%/shim/log.cpp src/ucs/fd.cpp src/ucs/mapping.cpp src/ucs/result.cpp
-SWHCA_SHIM_SOURCES = $(UNIT_swhca_shim) $(UNIT_swhca_files) $(UNIT_swhca_calls) %D%/shim/log.cpp \
-	%D%/shim/descriptors.h %D%/shim/next.h %D%/shim/paths.h %D%/shim/process.h %D%/shim/shield.h %D%/shim/store_decoder.h %D%/shim/trap.h
+SWHCA_SHIM_SOURCES = $(UNIT_swhca_shim) $(UNIT_swhca_signals) $(UNIT_swhca_files) \
+	$(UNIT_swhca_calls) %D%/shim/log.cpp %D%/shim/call_on_stack.h %D%/shim/descriptors.h \
+	%D%/shim/next.h %D%/shim/paths.h %D%/shim/process.h %D%/shim/shield.h %D%/shim/signals.h \
+	%D%/shim/store_decoder.h %D%/shim/trap.h
 libufx_swhca_la_LDFLAGS = $(AM_LDFLAGS) $(UFX_LIB_LDFLAGS) -module -avoid-version \
 	-Wl,--version-script=$(srcdir)/%D%/shim/exports.map
 libufx_swhca_la_LIBADD = libswhca_model.la libswhca_ucs.la $(UFX_SYS_LIBS)
-nodist_libufx_swhca_la_SOURCES = unity/swhca_shim.cpp unity/swhca_files.cpp unity/swhca_calls.cpp
+nodist_libufx_swhca_la_SOURCES = unity/swhca_shim.cpp unity/swhca_signals.cpp \
+	unity/swhca_files.cpp unity/swhca_calls.cpp
 EXTRA_libufx_swhca_la_SOURCES = $(SWHCA_SHIM_SOURCES)
 EXTRA_DIST += %D%/shim/exports.map
 

@@ -187,8 +187,9 @@ int main(int count, char **words)
 {
     using namespace ufx::test;
     std::vector<probe_case> cases;
-    for (std::span<const probe_case> each : {std::span<const probe_case>(descriptor_cases),
-                                             std::span<const probe_case>(thread_cases)}) {
+    for (std::span<const probe_case> each :
+         {std::span<const probe_case>(descriptor_cases), std::span<const probe_case>(signal_cases),
+          std::span<const probe_case>(thread_cases)}) {
         cases.insert(cases.end(), each.begin(), each.end());
     }
     std::string_view wanted(count == 2 ? words[1] : "--list");

@@ -3,6 +3,7 @@
 // each poll: the hook.
 #include "next.h"
 #include "process.h"
+#include "trap.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -40,6 +41,9 @@ constinit shim::next_function<int (*)(pthread_spinlock_t *)>
 void *plain_mmap(void *at, size_t length, int protection, int flags, int number,
                  long long offset) noexcept
 {
+    if ((flags & MAP_FIXED) != 0) {
+        shim::forget_pages(at, length);
+    }
     return reinterpret_cast<void *>(
         ::syscall(SYS_mmap, at, length, protection, flags, number, offset));
 }
@@ -96,6 +100,12 @@ EXPORT void *mmap64(void *at, size_t length, int protection, int flags, int numb
 {
     return shim::is_device(number) ? shim::device_mmap(length, static_cast<uint64_t>(offset))
                                    : plain_mmap(at, length, protection, flags, number, offset);
+}
+
+EXPORT int munmap(void *start, size_t length) noexcept
+{
+    shim::forget_pages(start, length);
+    return static_cast<int>(::syscall(SYS_munmap, start, length));
 }
 
 EXPORT int close(int number)

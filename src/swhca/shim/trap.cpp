@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The handler of SIGSEGV, and the interposed sigaction() and signal() that keep it in front: what a
-// program installs is called for every fault that is its own.
+// The handler of SIGSEGV and SIGBUS: a store to a trapped page is a doorbell, a fault in a copy of
+// the engine ends that copy, and any other is the program's own.
 #include "trap.h"
 
-#include "next.h"
+#include "call_on_stack.h"
 #include "process.h"
+#include "signals.h"
 #include "store_decoder.h"
 
 #include "swhca/engine/guarded_copy.h"
@@ -19,8 +20,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define EXPORT extern "C" __attribute__((visibility("default")))
-
 namespace ufx::swhca::shim {
 
 namespace {
@@ -29,18 +28,14 @@ constexpr size_t max_trapped = 1024;
 constexpr size_t page_bytes = 4096;
 constexpr size_t longest_instruction = 15;
 
+constexpr uintptr_t never_used = 0; // nor is any place behind it
+constexpr uintptr_t given_back = 1;
+
 struct trapped_page {
-    std::atomic<uintptr_t> start; // 0: free; release by the mapper, acquire by the handler
+    std::atomic<uintptr_t> start; // release by the mapper, acquire by the handler
 };
 
 constinit std::array<trapped_page, max_trapped> pages{};
-constinit std::atomic<bool> installed{false};
-constinit struct sigaction program_action {
-}; // of SIGSEGV; default at first
-
-constinit next_function<int (*)(int, const struct sigaction *, struct sigaction *)>
-    next_sigaction("sigaction");
-
 bool is_trapped(uintptr_t address) noexcept
 {
     uintptr_t page = address & ~(page_bytes - 1);
@@ -49,7 +44,7 @@ bool is_trapped(uintptr_t address) noexcept
         if (start == page) {
             return true;
         }
-        if (start == 0) {
+        if (start == never_used) {
             return false;
         }
     }
@@ -81,63 +76,28 @@ void skip_store(ucontext_t &where, uintptr_t address) noexcept
     registers[REG_RIP] += static_cast<long long>(one.length);
 }
 
-void pass_on(int number, siginfo_t *info, void *where) noexcept
-{
-    if ((program_action.sa_flags & SA_SIGINFO) != 0) {
-        program_action.sa_sigaction(number, info, where);
-    } else if (program_action.sa_handler != SIG_DFL && program_action.sa_handler != SIG_IGN) {
-        program_action.sa_handler(number);
-    } else {
-        struct sigaction plain {};
-        plain.sa_handler = SIG_DFL;
-        (void)next_sigaction.get()(number, &plain, nullptr); // the store faults again, and kills
-    }
-}
-
-void handle(int number, siginfo_t *info, void *where)
+void handle(int number, siginfo_t *info, void *ucontext)
 {
     int saved = errno;
-    if (leave_guarded_copy(where)) {
+    if (leave_guarded_copy(ucontext)) {
         return;
     }
+    auto &where = *static_cast<ucontext_t *>(ucontext);
     auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-    if (number == SIGSEGV && is_trapped(address)) {
-        skip_store(*static_cast<ucontext_t *>(where), address);
-        doorbell();
-        errno = saved;
-        return;
+    if (number == SIGSEGV && info->si_code == SEGV_ACCERR && is_trapped(address)) {
+        skip_store(where, address);
+        call_on_interrupted_stack(where, doorbell);
+    } else {
+        pass_on(number, info, ucontext);
     }
-    pass_on(number, info, where);
     errno = saved;
-}
-
-int set_action(int number, const struct sigaction *now, struct sigaction *before)
-{
-    if (number != SIGSEGV || !installed.load(std::memory_order_acquire)) {
-        return next_sigaction.get()(number, now, before);
-    }
-    if (before != nullptr) {
-        *before = program_action;
-    }
-    if (now != nullptr) {
-        program_action = *now;
-    }
-    return 0;
 }
 
 } // namespace
 
 void install_trap() noexcept
 {
-    if (installed.load(std::memory_order_acquire)) {
-        return;
-    }
-    struct sigaction ours {};
-    ours.sa_sigaction = handle;
-    // NODEFER: a copy that faults leaves by a jump, and the signal must not stay blocked.
-    ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-    (void)next_sigaction.get()(SIGSEGV, &ours, &program_action);
-    installed.store(true, std::memory_order_release);
+    take_fault_signals(handle);
 }
 
 void *map_trapped_page(size_t length) noexcept
@@ -147,9 +107,9 @@ void *map_trapped_page(size_t length) noexcept
         return page;
     }
     for (trapped_page &each : pages) {
-        uintptr_t free = 0;
-        if (each.start.load(std::memory_order_relaxed) == reinterpret_cast<uintptr_t>(page) ||
-            each.start.compare_exchange_strong(free, reinterpret_cast<uintptr_t>(page),
+        uintptr_t now = each.start.load(std::memory_order_relaxed);
+        if ((now == never_used || now == given_back) &&
+            each.start.compare_exchange_strong(now, reinterpret_cast<uintptr_t>(page),
                                                std::memory_order_release)) {
             return page;
         }
@@ -159,18 +119,18 @@ void *map_trapped_page(size_t length) noexcept
     return MAP_FAILED;
 }
 
+void forget_pages(void *start, size_t length) noexcept
+{
+    auto first = reinterpret_cast<uintptr_t>(start);
+    for (trapped_page &each : pages) {
+        uintptr_t page = each.start.load(std::memory_order_acquire);
+        if (page == never_used) {
+            return;
+        }
+        if (page != given_back && page >= first && page - first < length) {
+            each.start.store(given_back, std::memory_order_release);
+        }
+    }
+}
+
 } // namespace ufx::swhca::shim
-
-EXPORT int sigaction(int number, const struct sigaction *now, struct sigaction *before) noexcept
-{
-    return ufx::swhca::shim::set_action(number, now, before);
-}
-
-EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept
-{
-    struct sigaction now {};
-    struct sigaction before {};
-    now.sa_handler = handler;
-    now.sa_flags = SA_RESTART;
-    return sigaction(number, &now, &before) == 0 ? before.sa_handler : SIG_ERR;
-}

@@ -14,6 +14,9 @@ void install_trap() noexcept;
 // A page whose stores are doorbells; MAP_FAILED if there is no memory for it.
 [[nodiscard]] void *map_trapped_page(size_t length) noexcept;
 
+// Before something else may be mapped at [start, start + length).
+void forget_pages(void *start, size_t length) noexcept;
+
 } // namespace ufx::swhca::shim
 
 #endif

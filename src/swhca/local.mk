@@ -6,7 +6,7 @@ noinst_LTLIBRARIES += libswhca_model.la
 UNIT_swhca_base = %D%/engine/address_space.cpp %D%/engine/guarded_copy.cpp \
 	%D%/engine/process_memory.cpp %D%/engine/wakeup.cpp %D%/fabric/fabric.cpp %D%/wire/cqe.cpp \
 	%D%/wire/wqe.cpp
-UNIT_swhca_faults = %D%/faults/schedule.cpp %D%/faults/units.cpp
+UNIT_swhca_faults = %D%/faults/schedule.cpp
 UNIT_swhca_model = %D%/model/completion_queue.cpp %D%/model/datagram.cpp %D%/model/device.cpp \
 	%D%/model/events.cpp %D%/model/payload.cpp %D%/model/queue_pair.cpp \
 	%D%/model/receive_queue.cpp %D%/model/verbs.cpp %D%/model/verbs_qp.cpp
@@ -23,7 +23,7 @@ SWHCA_MODEL_SOURCES = $(UNIT_swhca_base) $(UNIT_swhca_model) $(UNIT_swhca_protoc
 	%D%/engine/membership.h \
 	%D%/engine/process_memory.h %D%/engine/wakeup.h \
 	%D%/fabric/bitmap.h %D%/fabric/doorbell_count.h %D%/fabric/fabric.h %D%/fabric/image.h \
-	%D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h %D%/faults/units.h \
+	%D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h \
 	%D%/model/completion_queue.h %D%/model/core.h %D%/model/datagram.h %D%/model/device.h \
 	%D%/model/events.h %D%/model/lookup.h %D%/model/payload.h %D%/model/queue_pair.h \
 	%D%/model/receive_queue.h %D%/model/requester.h %D%/model/responder.h \
@@ -47,7 +47,8 @@ UNIT_swhca_shim = %D%/shim/call_on_stack.cpp %D%/shim/descriptors.cpp %D%/shim/p
 UNIT_swhca_signals = %D%/shim/signals.cpp
 UNIT_swhca_files = %D%/shim/interpose_files.cpp
 UNIT_swhca_calls = %D%/shim/interpose_calls.cpp
-UNIT_swhca_ucs = %D%/shim/log.cpp src/ucs/fd.cpp src/ucs/mapping.cpp src/ucs/result.cpp
+UNIT_swhca_ucs = %D%/shim/log.cpp src/ucs/config_parse.cpp src/ucs/fd.cpp \
+	src/ucs/mapping.cpp src/ucs/result.cpp
 SWHCA_SHIM_SOURCES = $(UNIT_swhca_shim) $(UNIT_swhca_signals) $(UNIT_swhca_files) \
 	$(UNIT_swhca_calls) %D%/shim/log.cpp %D%/shim/call_on_stack.h %D%/shim/descriptors.h \
 	%D%/shim/next.h %D%/shim/paths.h %D%/shim/process.h %D%/shim/shield.h %D%/shim/signals.h \

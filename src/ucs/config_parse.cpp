@@ -18,6 +18,9 @@ constexpr unit size_units[] = {{"", 1},        {"b", 1},        {"k", 1 << 10}, 
                                {"m", 1 << 20}, {"mb", 1 << 20}, {"g", 1 << 30}, {"gb", 1 << 30}};
 constexpr unit time_units[] = {
     {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {"m", 60000000000}};
+constexpr unit rate_units[] = {{"b/s", 1},           {"kb/s", 1000},        {"Mb/s", 1000000},
+                               {"Gb/s", 1000000000}, {"bit/s", 1},          {"kbit/s", 1000},
+                               {"Mbit/s", 1000000},  {"Gbit/s", 1000000000}};
 
 char lower(char c) noexcept
 {
@@ -44,6 +47,28 @@ const unit *find_unit(const unit (&units)[N], std::string_view name) noexcept
 bool is_digit(char c) noexcept
 {
     return c >= '0' && c <= '9';
+}
+
+// A decimal number, also with a fraction, and what stands behind it.
+bool split_number(std::string_view text, double &number, std::string_view &rest) noexcept
+{
+    if (text.empty() || !is_digit(text.front())) {
+        return false;
+    }
+    auto [stopped, fault] =
+        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    rest = trim(text.substr(static_cast<size_t>(stopped - text.data())));
+    return fault == std::errc();
+}
+
+bool scale_to(double number, int64_t factor, int64_t &out) noexcept
+{
+    double value = number * static_cast<double>(factor);
+    if (value >= 0x1p63) { // the first double that is too large
+        return false;
+    }
+    out = static_cast<int64_t>(std::llround(value));
+    return true;
 }
 
 template <size_t N>
@@ -130,23 +155,25 @@ bool parse_time(std::string_view text, int64_t &ns) noexcept
         ns = 0;
         return true;
     }
+    std::string_view name;
     double number = 0;
-    if (text.empty() || !is_digit(text.front())) {
+    const unit *scale = split_number(text, number, name) ? find_unit(time_units, name) : nullptr;
+    return scale != nullptr && scale_to(number, scale->factor, ns);
+}
+
+bool parse_rate(std::string_view text, int64_t &bits_per_s) noexcept
+{
+    std::string_view name;
+    double number = 0;
+    if (!split_number(trim(text), number, name)) {
         return false;
     }
-    auto [stopped, fault] =
-        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-    if (fault != std::errc()) {
-        return false;
+    for (const unit &one : rate_units) {
+        if (one.name == name) {
+            return scale_to(number, one.factor, bits_per_s);
+        }
     }
-    size_t digits = static_cast<size_t>(stopped - text.data());
-    const unit *scale = find_unit(time_units, trim(text.substr(digits)));
-    // 2^63 is the first double that is too large.
-    if (scale == nullptr || number * static_cast<double>(scale->factor) >= 0x1p63) {
-        return false;
-    }
-    ns = static_cast<int64_t>(std::llround(number * static_cast<double>(scale->factor)));
-    return true;
+    return false;
 }
 
 bool parse_bool(std::string_view text, bool &value) noexcept

@@ -22,6 +22,10 @@ namespace ufx::ucs {
 // which is INT64_MAX. A number without a unit is refused, since nobody knows what it means.
 [[nodiscard]] bool parse_time(std::string_view text, int64_t &ns) noexcept;
 
+// Bits a second: a decimal number, also with a fraction, and b/s, kb/s, Mb/s, Gb/s, or the same
+// with "bit/s"; powers of 1000. Case counts, since B would be bytes.
+[[nodiscard]] bool parse_rate(std::string_view text, int64_t &bits_per_s) noexcept;
+
 // y, yes, on, true, 1 or n, no, off, false, 0; any case.
 [[nodiscard]] bool parse_bool(std::string_view text, bool &value) noexcept;
 

@@ -100,6 +100,39 @@ def events(checks):
     checks.that(fabric.close(), "nothing is left of the fabric after events")
 
 
+def host_dies(checks):
+    fabric = Fabric("--hca", "2")
+    port = free_port()
+    server = fabric.start(*WRITES, "-d", "mlx5_1", "-p", port)
+    wait_for(lambda: listens(port), "the server listens")
+    client = fabric.start(*WRITES, "-d", "mlx5_0", "-p", port, "127.0.0.1")
+    wait_for(lambda: fabric.show()["hcas"][0]["counters"]["sent"] > 20, "traffic runs")
+    fabric.ctl("host-death hca mlx5_1")
+    server.communicate(timeout=LIMIT_S)
+    checks.that(server.returncode == 128 + 9, "a host that dies takes its program with it")
+    output = client.communicate(timeout=LIMIT_S)[0]
+    checks.that("Failed status 12" in output, "and its peer fails by the retry counter", output)
+    checks.that(fabric.close(), "nothing is left of the fabric after a host died")
+
+
+def gid_changes(checks):
+    fabric = Fabric()
+    watch = fabric.start("stdbuf", "-oL", "ibv_asyncwatch")
+    watch.stdout.readline()  # it has opened the device
+    fabric.ctl("gid 3 10.77.0.99 silent", "gid 4 fe80::77")
+    watchdog = threading.Timer(LIMIT_S, watch.kill)
+    watchdog.start()
+    line = watch.stdout.readline()
+    watchdog.cancel()
+    checks.that("GID" in line, "ibv_asyncwatch sees that a GID was added", line)
+    watch.terminate()
+    rest = watch.communicate(timeout=LIMIT_S)[0]
+    checks.that("GID" not in rest, "but not what was silent", rest)
+    gids = fabric.show()["hcas"][0]["port"]["gids"]
+    checks.that(any("0a4d:0063" in gid for gid in map(str, gids)), "show tells of it", str(gids))
+    checks.that(fabric.close(), "nothing is left of the fabric after a GID changed")
+
+
 def schedule(checks):
     with tempfile.NamedTemporaryFile("w", suffix=".faults") as file:
         file.write("# every tenth request is lost\ndrop requests probability 0.1\n")
@@ -168,7 +201,8 @@ def bad_input(checks):
 def main():
     need("ibv_rc_pingpong", "ibv_asyncwatch", "ib_write_bw")
     checks = Checks()
-    for part in (bad_input, events, lost_link, link_comes_back, schedule, killed, launchers_killed):
+    for part in (bad_input, events, lost_link, link_comes_back, schedule,
+                 host_dies, gid_changes, killed, launchers_killed):
         try:
             part(checks)
         except (TimeoutError, subprocess.TimeoutExpired) as late:

@@ -87,8 +87,9 @@ int uverbs_file::create_ah(command_reader &in)
     // A locally administered address, made from the end of the GID: there is no ARP here.
     more.dmac[0] = 0x02;
     std::memcpy(more.dmac + 2, request.attr.grh.dgid + 12, 4);
-    reply.ah_handle = model([&](core &world) { return static_cast<int>(world.shared.next_ah++); });
-    return in.reply(memory_, reply, more);
+    uint32_t &handle = reply.ah_handle;
+    int error = model([&](core &world) { return swhca::create_ah(world, context_, handle); });
+    return error != 0 ? error : in.reply(memory_, reply, more);
 }
 
 int uverbs_file::create_channel(command_reader &in)

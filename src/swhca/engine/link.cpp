@@ -180,6 +180,25 @@ verdict judge(core &world, const packet &what, const payload &data) noexcept
     return answer;
 }
 
+// Lets held packets go for which `chosen` says so.
+template <class Chosen>
+void release_if(core &world, Chosen chosen) noexcept
+{
+    image &shared = world.shared;
+    for (uint32_t index = shared.wire_head; index != no_index;) {
+        packet_slot &slot = shared.packets[index];
+        uint32_t next = slot.next;
+        if (slot.due_ns == held_for_ever && chosen(slot.header)) {
+            packet_slot *before = slot.prev == no_index ? nullptr : &shared.packets[slot.prev];
+            (before == nullptr ? shared.wire_head : before->next) = slot.next;
+            (next == no_index ? shared.wire_tail : shared.packets[next].prev) = slot.prev;
+            slot.due_ns = world.now_ns;
+            insert_by_due_time(shared, index);
+        }
+        index = next;
+    }
+}
+
 } // namespace
 
 qp *find_qp(image &shared, uint32_t hca, uint32_t qpn) noexcept
@@ -287,19 +306,14 @@ uint64_t deliver_due(core &world) noexcept
 
 void release_held_packets(core &world, int hca) noexcept
 {
-    image &shared = world.shared;
-    for (uint32_t index = shared.wire_head; index != no_index;) {
-        packet_slot &slot = shared.packets[index];
-        uint32_t next = slot.next;
-        if (slot.due_ns == held_for_ever && (hca < 0 || slot.header.src_hca == hca)) {
-            packet_slot *before = slot.prev == no_index ? nullptr : &shared.packets[slot.prev];
-            (before == nullptr ? shared.wire_head : before->next) = slot.next;
-            (next == no_index ? shared.wire_tail : shared.packets[next].prev) = slot.prev;
-            slot.due_ns = world.now_ns;
-            insert_by_due_time(shared, index);
-        }
-        index = next;
-    }
+    release_if(world, [hca](const packet &what) { return hca < 0 || what.src_hca == hca; });
+}
+
+void release_packets_to(core &world, uint32_t hca, uint32_t qpn) noexcept
+{
+    release_if(world, [hca, qpn](const packet &what) {
+        return what.dst_hca == hca && what.dst_qpn == qpn;
+    });
 }
 
 } // namespace ufx::swhca

@@ -31,6 +31,9 @@ uint64_t deliver_due(core &world) noexcept;
 // Lets packets go that a HOLD rule keeps; `hca` -1 for those of every device.
 void release_held_packets(core &world, int hca) noexcept;
 
+// The same for those to one QP number.
+void release_packets_to(core &world, uint32_t hca, uint32_t qpn) noexcept;
+
 [[nodiscard]] qp *find_qp(image &shared, uint32_t hca, uint32_t qpn) noexcept;
 
 } // namespace ufx::swhca

@@ -284,6 +284,8 @@ struct qp {
     bool last_wqe_reported;
     bool swallowed; // a rule keeps what is posted from being seen
     bool cq_failed; // a CQ of it has overrun; it fails at its next turn
+    bool cqe_failed; // a rule made a completion of it an error; it fails at its next turn
+    bool heir;       // has the number of one that was destroyed; what is held for that comes at RTR
     uint32_t qpn;
     uint32_t process;
     uint32_t context;

@@ -26,11 +26,6 @@ bool is_completion_action(fault_action action) noexcept
     return action >= fault_action::HOLD_CQE && action <= fault_action::ERROR_CQE;
 }
 
-bool is_timed_action(fault_action action) noexcept
-{
-    return action >= fault_action::PORT_DOWN;
-}
-
 bool in_time(const core &world, const fault_rule &rule) noexcept
 {
     uint64_t since = world.now_ns - world.shared.epoch_ns;
@@ -43,11 +38,11 @@ bool concerns(const core &world, const fault_rule &rule, uint32_t hca, uint32_t 
            (rule.qpn == 0 || rule.qpn == qpn) && in_time(world, rule);
 }
 
-// Counts a match, and says whether it is hit.
+// Counts a match, and says whether it is hit. A rule whose count is reached is spent.
 bool hits(core &world, fault_rule &rule) noexcept
 {
     rule.seen++;
-    if (rule.seen <= rule.skip || (rule.count != 0 && rule.hits >= rule.count)) {
+    if (rule.seen <= rule.skip) {
         return false;
     }
     if (rule.probability != UINT32_MAX) {
@@ -59,6 +54,7 @@ bool hits(core &world, fault_rule &rule) noexcept
         }
     }
     rule.hits++;
+    rule.in_use = rule.count == 0 || rule.hits < rule.count;
     return true;
 }
 
@@ -74,6 +70,19 @@ const fault_rule *match(core &world, uint32_t hca, uint32_t qpn, Wanted wanted) 
     return nullptr;
 }
 
+// What was posted to swallowed QPs is seen now.
+void wake_swallowed(core &world, int hca, uint32_t qpn) noexcept
+{
+    for (uint32_t i = 0; i < max_qps; i++) {
+        qp &one = world.shared.qps[i];
+        if (one.in_use && one.swallowed && (hca < 0 || one.hca == hca) &&
+            (qpn == 0 || one.qpn == qpn)) {
+            one.swallowed = false;
+            world.shared.pending.add(i);
+        }
+    }
+}
+
 void release(core &world, const fault_rule &rule) noexcept
 {
     for (uint32_t i = 0; i < world.shared.rule_count; i++) {
@@ -84,10 +93,15 @@ void release(core &world, const fault_rule &rule) noexcept
         }
     }
     release_held_packets(world, rule.hca);
-    for (uint32_t i = 0; i < max_qps; i++) {
-        if (world.shared.qps[i].in_use) {
-            world.shared.pending.add(i);
-        }
+    wake_swallowed(world, rule.hca, 0);
+}
+
+// A rule whose time is over does nothing more; what it swallowed comes alive.
+void expire(core &world, fault_rule &rule) noexcept
+{
+    rule.in_use = false;
+    if (rule.action == fault_action::SWALLOW) {
+        wake_swallowed(world, rule.hca, rule.qpn);
     }
 }
 
@@ -140,7 +154,10 @@ void carry_out(core &world, uint32_t hca, const fault_rule &rule) noexcept
                  static_cast<uint16_t>(rule.param), !rule.silent);
         break;
     case fault_action::SET_GID:
-        clear_gid(world, hca, static_cast<uint32_t>(rule.param), !rule.silent);
+        set_gid(world, hca, static_cast<uint32_t>(rule.param), rule.address, !rule.silent);
+        break;
+    case fault_action::HOST_DEATH:
+        kill_users(world, hca);
         break;
     case fault_action::QP_ERROR:
         fail_queue_pairs(world, hca, rule);
@@ -151,6 +168,34 @@ void carry_out(core &world, uint32_t hca, const fault_rule &rule) noexcept
         break;
     default:
         break;
+    }
+}
+
+void happen(core &world, fault_rule &rule) noexcept
+{
+    if (!hits(world, rule)) {
+        return;
+    }
+    fault_rule what = rule; // a release takes others away
+    if (what.action == fault_action::RELEASE) {
+        release(world, what);
+    }
+    for (uint32_t hca = 0; hca < world.shared.hca_count; hca++) {
+        if (what.hca < 0 || static_cast<uint32_t>(what.hca) == hca) {
+            carry_out(world, hca, what);
+        }
+    }
+}
+
+// Carries out a timed rule as often as it is due.
+void run_timed(core &world, fault_rule &rule) noexcept
+{
+    uint64_t since = world.now_ns - world.shared.epoch_ns;
+    while (rule.in_use && rule.from_ns <= since) {
+        bool again = rule.every_ns > 0;
+        rule.from_ns += rule.every_ns;
+        happen(world, rule);
+        rule.in_use = rule.in_use && again && (rule.until_ns == 0 || rule.from_ns < rule.until_ns);
     }
 }
 
@@ -168,30 +213,38 @@ const fault_rule *match_packet(core &world, const packet &what) noexcept
 
 const fault_rule *match_completion(core &world, const qp &one, const completion &what) noexcept
 {
-    bool receives = what.opcode != 0 && what.opcode != 13; // MLX5_CQE_REQ, MLX5_CQE_REQ_ERR
     return match(world, one.hca, one.qpn, [&](const fault_rule &rule) {
         return is_completion_action(rule.action) &&
                (rule.target == fault_target::ANY ||
-                (rule.target == fault_target::RESPONSES) == receives);
+                (rule.target == fault_target::REQUESTS) == is_of_request(what.opcode));
     });
 }
 
-const fault_rule *match_command(core &world, uint32_t hca, uint32_t qpn,
-                                fault_action action) noexcept
+const fault_rule *match_command(core &world, uint32_t hca, uint32_t qpn, fault_action action,
+                                int state) noexcept
 {
-    return match(world, hca, qpn, [&](const fault_rule &rule) { return rule.action == action; });
+    if (world.shared.rule_count == 0) {
+        return nullptr;
+    }
+    return match(world, hca, qpn, [&](const fault_rule &rule) {
+        return rule.action == action && (rule.state == any_state || rule.state == state);
+    });
 }
 
-bool match_swallow(core &world, const qp &one) noexcept
+int injected_errno(core &world, uint32_t hca, uint32_t qpn, fault_action action, int state) noexcept
 {
-    for (uint32_t i = 0; i < world.shared.rule_count; i++) {
-        fault_rule &rule = world.shared.rules[i];
-        if (rule.action == fault_action::SWALLOW && concerns(world, rule, one.hca, one.qpn)) {
-            rule.hits++;
-            return true;
-        }
+    const fault_rule *rule = match_command(world, hca, qpn, action, state);
+    return rule == nullptr ? 0 : static_cast<int>(rule->param);
+}
+
+bool swallows(core &world, qp &one) noexcept
+{
+    if (!one.swallowed && world.shared.rule_count > 0) {
+        one.swallowed = match(world, one.hca, one.qpn, [](const fault_rule &rule) {
+                            return rule.action == fault_action::SWALLOW;
+                        }) != nullptr;
     }
-    return false;
+    return one.swallowed;
 }
 
 int add_rule(core &world, const fault_rule &rule) noexcept
@@ -213,6 +266,7 @@ int add_rule(core &world, const fault_rule &rule) noexcept
 
 void clear_rules(core &world) noexcept
 {
+    std::fill(std::begin(world.shared.rules), std::end(world.shared.rules), fault_rule{});
     world.shared.rule_count = 0;
     fault_rule every{};
     every.hca = -1;
@@ -224,25 +278,19 @@ uint64_t run_timed_rules(core &world) noexcept
     uint64_t next_ns = UINT64_MAX;
     image &shared = world.shared;
     for (uint32_t i = 0; i < shared.rule_count; i++) {
-        fault_rule rule = shared.rules[i];
-        if (!rule.in_use || !is_timed_action(rule.action)) {
-            continue;
+        fault_rule &rule = shared.rules[i];
+        if (is_timed(rule.action)) {
+            run_timed(world, rule);
+        } else if (rule.in_use && rule.until_ns != 0 &&
+                   world.now_ns - shared.epoch_ns >= rule.until_ns) {
+            expire(world, rule);
         }
-        uint64_t due_ns = shared.epoch_ns + rule.from_ns;
-        if (due_ns > world.now_ns) {
-            next_ns = std::min(next_ns, due_ns);
-            continue;
-        }
-        shared.rules[i].in_use = false;
-        if (rule.action == fault_action::RELEASE) {
-            release(world, rule);
-        }
-        for (uint32_t hca = 0; hca < shared.hca_count; hca++) {
-            if (rule.hca < 0 || static_cast<uint32_t>(rule.hca) == hca) {
-                carry_out(world, hca, rule);
-            }
+        uint64_t due_ns = is_timed(rule.action) ? rule.from_ns : rule.until_ns;
+        if (rule.in_use && due_ns != 0) {
+            next_ns = std::min(next_ns, shared.epoch_ns + due_ns);
         }
     }
+    // Those that are spent at the end of the table cost nothing any more; it keeps their counts.
     while (shared.rule_count > 0 && !shared.rules[shared.rule_count - 1].in_use) {
         shared.rule_count--;
     }

@@ -17,16 +17,22 @@ namespace ufx::swhca {
 [[nodiscard]] const fault_rule *match_packet(core &world, const packet &what) noexcept;
 [[nodiscard]] const fault_rule *match_completion(core &world, const qp &one,
                                                  const completion &what) noexcept;
+// `state` is that to which a QP is modified.
 [[nodiscard]] const fault_rule *match_command(core &world, uint32_t hca, uint32_t qpn,
-                                              fault_action action) noexcept;
-[[nodiscard]] bool match_swallow(core &world, const qp &one) noexcept;
+                                              fault_action action, int state = any_state) noexcept;
+// The errno by which a command fails, or 0.
+[[nodiscard]] int injected_errno(core &world, uint32_t hca, uint32_t qpn, fault_action action,
+                                 int state = any_state) noexcept;
 
-// NO_RESOURCE errno-style: 0, or ENOSPC if there are max_rules already.
+// Whether the next work request of this QP, and with it all behind it, is not to be seen.
+[[nodiscard]] bool swallows(core &world, qp &one) noexcept;
+
+// 0, or ENOSPC if there are max_rules already.
 [[nodiscard]] int add_rule(core &world, const fault_rule &rule) noexcept;
 void clear_rules(core &world) noexcept;
 
-// Carries out rules of devices and ports whose time has come; returns when the next is due, or
-// UINT64_MAX.
+// Carries out rules of devices and ports whose time has come, and ends those whose time is over;
+// returns when the next is due, or UINT64_MAX.
 uint64_t run_timed_rules(core &world) noexcept;
 
 } // namespace ufx::swhca

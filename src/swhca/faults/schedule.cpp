@@ -2,10 +2,11 @@
 // Parsing rules word by word.
 #include "schedule.h"
 
-#include "units.h"
+#include "ucs/config_parse.h"
 
 #include <algorithm>
-#include <charconv>
+#include <arpa/inet.h>
+#include <array>
 #include <infiniband/verbs.h>
 #include <span>
 
@@ -13,7 +14,17 @@ namespace ufx::swhca {
 
 namespace {
 
-enum class param_kind { NONE, NUMBER, DURATION, OPTIONAL_DURATION, RATE, EVENT, PAIR };
+enum class param_kind {
+    NONE,
+    NUMBER,
+    OPTIONAL_NUMBER,
+    DURATION,
+    OPTIONAL_DURATION,
+    RATE,
+    EVENT,
+    PAIR,
+    GID,
+};
 
 struct action_word {
     std::string_view name;
@@ -33,14 +44,18 @@ constexpr action_word actions[] = {
     {"duplicate-cqe", fault_action::DUPLICATE_CQE, param_kind::NONE},
     {"error-cqe", fault_action::ERROR_CQE, param_kind::NUMBER},
     {"swallow", fault_action::SWALLOW, param_kind::NONE},
+    {"fail-open-device", fault_action::FAIL_OPEN_DEVICE, param_kind::NUMBER},
+    {"fail-alloc-pd", fault_action::FAIL_ALLOC_PD, param_kind::NUMBER},
+    {"fail-reg-mr", fault_action::FAIL_REG_MR, param_kind::NUMBER},
+    {"fail-create-channel", fault_action::FAIL_CREATE_CHANNEL, param_kind::NUMBER},
+    {"fail-create-cq", fault_action::FAIL_CREATE_CQ, param_kind::NUMBER},
+    {"fail-create-srq", fault_action::FAIL_CREATE_SRQ, param_kind::NUMBER},
+    {"fail-create-qp", fault_action::FAIL_CREATE_QP, param_kind::NUMBER},
+    {"fail-create-ah", fault_action::FAIL_CREATE_AH, param_kind::NUMBER},
     {"fail-modify-qp", fault_action::FAIL_MODIFY_QP, param_kind::NUMBER},
     {"fail-query-qp", fault_action::FAIL_QUERY_QP, param_kind::NUMBER},
     {"stale-query-qp", fault_action::STALE_QUERY_QP, param_kind::NONE},
-    {"fail-reg-mr", fault_action::FAIL_REG_MR, param_kind::NUMBER},
-    {"fail-create-qp", fault_action::FAIL_CREATE_QP, param_kind::NUMBER},
-    {"fail-create-cq", fault_action::FAIL_CREATE_CQ, param_kind::NUMBER},
-    {"fail-create-srq", fault_action::FAIL_CREATE_SRQ, param_kind::NUMBER},
-    {"fail-alloc-pd", fault_action::FAIL_ALLOC_PD, param_kind::NUMBER},
+    {"reuse-qpn", fault_action::REUSE_QPN, param_kind::NONE},
     {"port-down", fault_action::PORT_DOWN, param_kind::NONE},
     {"port-up", fault_action::PORT_UP, param_kind::NONE},
     {"device-fatal", fault_action::DEVICE_FATAL, param_kind::NONE},
@@ -49,10 +64,12 @@ constexpr action_word actions[] = {
     {"latency", fault_action::SET_LATENCY, param_kind::DURATION},
     {"lid", fault_action::SET_LID, param_kind::NUMBER},
     {"pkey", fault_action::SET_PKEY, param_kind::PAIR},
+    {"gid", fault_action::SET_GID, param_kind::GID},
     {"clear-gid", fault_action::SET_GID, param_kind::NUMBER},
     {"qp-error", fault_action::QP_ERROR, param_kind::NONE},
-    {"stall-cq", fault_action::STALL_CQ, param_kind::NONE},
-    {"unstall-cq", fault_action::UNSTALL_CQ, param_kind::NONE},
+    {"host-death", fault_action::HOST_DEATH, param_kind::NONE},
+    {"stall-cq", fault_action::STALL_CQ, param_kind::OPTIONAL_NUMBER},
+    {"unstall-cq", fault_action::UNSTALL_CQ, param_kind::OPTIONAL_NUMBER},
     {"release", fault_action::RELEASE, param_kind::NONE},
 };
 
@@ -82,6 +99,9 @@ constexpr event_word events[] = {
     {"CLIENT_REREGISTER", IBV_EVENT_CLIENT_REREGISTER},
     {"GID_CHANGE", IBV_EVENT_GID_CHANGE},
 };
+
+constexpr std::array<std::string_view, 7> states = {"RESET", "INIT", "RTR", "RTS",
+                                                    "SQD",   "SQE",  "ERR"};
 
 std::vector<std::string_view> split(std::string_view line)
 {
@@ -149,15 +169,48 @@ bool parse_event(std::string_view text, uint64_t &out) noexcept
     return false;
 }
 
+template <auto Parse>
+bool parse_positive(std::string_view text, uint64_t &out) noexcept
+{
+    int64_t value = 0;
+    if (!Parse(text, value) || value < 0 || value == INT64_MAX) { // not "inf" either
+        return false;
+    }
+    out = static_cast<uint64_t>(value);
+    return true;
+}
+
+constexpr auto parse_number = parse_positive<ucs::parse_integer>;
+constexpr auto parse_duration = parse_positive<ucs::parse_time>;
+constexpr auto parse_rate = parse_positive<ucs::parse_rate>;
+
 bool parse_probability(std::string_view text, uint64_t &out) noexcept
 {
     double value = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= 1)) {
+    if (!ucs::parse_real(text, value) || value < 0 || value > 1) {
         return false;
     }
     out = static_cast<uint64_t>(value * UINT32_MAX);
     return true;
+}
+
+bool parse_state(std::string_view text, uint64_t &out) noexcept
+{
+    const auto *found = std::find(states.begin(), states.end(), text);
+    out = static_cast<uint64_t>(found - states.begin());
+    return found != states.end();
+}
+
+// An IPv6 address, or an IPv4 address as RoCE v2 has it in a GID.
+bool parse_address(std::string_view text, gid &out)
+{
+    std::string word(text);
+    out = {};
+    if (::inet_pton(AF_INET6, word.c_str(), out.raw) == 1) {
+        return true;
+    }
+    out.raw[10] = out.raw[11] = 0xff;
+    return ::inet_pton(AF_INET, word.c_str(), out.raw + 12) == 1;
 }
 
 bool parse_hca(std::string_view text, uint64_t &out) noexcept
@@ -175,6 +228,9 @@ bool read_param(word_reader &in, const action_word &word, fault_rule &out)
     switch (word.param) {
     case param_kind::NUMBER:
         return in.value(word.name, parse_number, out.param);
+    case param_kind::OPTIONAL_NUMBER:
+        in.optional(parse_number, out.param);
+        return true;
     case param_kind::DURATION:
         return in.value(word.name, parse_duration, out.param);
     case param_kind::OPTIONAL_DURATION:
@@ -194,6 +250,13 @@ bool read_param(word_reader &in, const action_word &word, fault_rule &out)
         out.param = index << 16 | (value & 0xffff);
         return true;
     }
+    case param_kind::GID: {
+        auto address = [&out](std::string_view text, uint64_t &) {
+            return parse_address(text, out.address);
+        };
+        uint64_t none = 0;
+        return in.value(word.name, parse_number, out.param) && in.value(word.name, address, none);
+    }
     default:
         return true;
     }
@@ -207,6 +270,14 @@ bool read_option(word_reader &in, std::string_view word, fault_rule &out, std::s
     }
     if (word == "until") {
         return in.value(word, parse_duration, out.until_ns);
+    }
+    if (word == "every") {
+        return in.value(word, parse_duration, out.every_ns);
+    }
+    if (word == "to") {
+        bool good = in.value(word, parse_state, value);
+        out.state = static_cast<int8_t>(value);
+        return good;
     }
     if (word == "requests" || word == "responses") {
         out.target = word == "requests" ? fault_target::REQUESTS : fault_target::RESPONSES;
@@ -237,6 +308,21 @@ bool read_option(word_reader &in, std::string_view word, fault_rule &out, std::s
     return false;
 }
 
+bool fits_together(const fault_rule &rule, std::string &why)
+{
+    std::string name(action_name(rule.action));
+    if (rule.action == fault_action::NONE) {
+        why = "a rule needs an action, such as 'drop'";
+    } else if (rule.every_ns > 0 && !is_timed(rule.action)) {
+        why = "'every' is for what happens at a time, and '" + name + "' does not";
+    } else if (rule.state != any_state && rule.action != fault_action::FAIL_MODIFY_QP) {
+        why = "'to' is for fail-modify-qp, not for '" + name + "'";
+    } else {
+        return true;
+    }
+    return false;
+}
+
 } // namespace
 
 bool parse_rule(std::string_view line, fault_rule &out, std::string &why)
@@ -245,6 +331,7 @@ bool parse_rule(std::string_view line, fault_rule &out, std::string &why)
     word_reader in(words, why);
     fault_rule rule{};
     rule.hca = -1;
+    rule.state = any_state;
     rule.probability = UINT32_MAX;
     while (in.more()) {
         std::string_view word = in.next();
@@ -267,8 +354,7 @@ bool parse_rule(std::string_view line, fault_rule &out, std::string &why)
             return false;
         }
     }
-    if (rule.action == fault_action::NONE) {
-        why = "a rule needs an action, such as 'drop'";
+    if (!fits_together(rule, why)) {
         return false;
     }
     out = rule;

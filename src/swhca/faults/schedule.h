@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The language of faults: one rule a line, words in any order around the action.
 //
-//     [at T] [until T] [hca N] [qpn N] ACTION [PARAM] [requests|responses]
+//     [at T] [every T] [until T] [hca N] [qpn N] ACTION [PARAM] [to STATE] [requests|responses]
 //         [skip N] [count N] [probability P] [silent]
 //
 // docs/swhca.md lists the actions. `#` begins a comment.

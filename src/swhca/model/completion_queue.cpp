@@ -105,7 +105,7 @@ void write_cqe(core &world, cq &one, const completion &what) noexcept
         return;
     }
     one.produced++;
-    bool error = what.opcode == MLX5_CQE_REQ_ERR || what.opcode == MLX5_CQE_RESP_ERR;
+    bool error = is_error(what.opcode);
     if (what.solicited || error) {
         one.solicited_at = one.produced;
     }
@@ -126,6 +126,12 @@ void keep(core &world, uint32_t cq_index, uint64_t due_ns, const completion &wha
     shared.held_cqes[shared.held_cqe_count++] = {cq_index, due_ns, what};
 }
 
+void make_error(completion &what, uint8_t syndrome) noexcept
+{
+    what.opcode = is_of_request(what.opcode) ? MLX5_CQE_REQ_ERR : MLX5_CQE_RESP_ERR;
+    what.syndrome = syndrome;
+}
+
 // CQEs of a queue stay in order: one behind a CQE that is kept back waits too.
 bool waits(const image &shared, uint32_t cq_index) noexcept
 {
@@ -143,11 +149,15 @@ void complete(core &world, qp &one, uint32_t cq_index, completion what) noexcept
 {
     uint64_t due_ns = 0;
     bool twice = false;
+    if (one.cqe_failed && !is_error(what.opcode)) {
+        make_error(what, MLX5_CQE_SYNDROME_WR_FLUSH_ERR); // behind one that failed
+    }
     if (world.shared.rule_count > 0) {
         const fault_rule *rule = match_completion(world, one, what);
         if (rule != nullptr && rule->action == fault_action::ERROR_CQE) {
-            what.opcode = what.opcode == MLX5_CQE_REQ ? MLX5_CQE_REQ_ERR : MLX5_CQE_RESP_ERR;
-            what.syndrome = static_cast<uint8_t>(rule->param);
+            make_error(what, static_cast<uint8_t>(rule->param));
+            one.cqe_failed = one.state != IBV_QPS_ERR;
+            world.shared.pending.add(world.index_of(one));
         }
         twice = rule != nullptr && rule->action == fault_action::DUPLICATE_CQE;
         if (rule != nullptr && rule->action == fault_action::HOLD_CQE) {

@@ -10,6 +10,7 @@
 #include "send_queue.h"
 
 #include "swhca/engine/link.h"
+#include "swhca/faults/faults.h"
 #include "ucs/bytes.h"
 
 #include <algorithm>
@@ -135,7 +136,7 @@ bool run_datagrams(core &world, qp &one) noexcept
         if (sent == turn_datagrams) {
             return true;
         }
-        if (!link_has_room(world, one)) {
+        if (swallows(world, one) || !link_has_room(world, one)) {
             return false;
         }
         fetched_wqe fetched;

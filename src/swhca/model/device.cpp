@@ -5,6 +5,8 @@
 #include "events.h"
 #include "queue_pair.h"
 
+#include <cerrno>
+#include <csignal>
 #include <infiniband/verbs.h>
 
 namespace ufx::swhca {
@@ -13,6 +15,22 @@ namespace {
 
 constexpr uint8_t phys_link_up = 5; // IBA 1.4, table 154
 constexpr uint8_t phys_disabled = 3;
+
+// A pid may have come again, but not while the process's helper holds its mutex.
+void kill_process(process_slot &slot) noexcept
+{
+    int status = ::pthread_mutex_trylock(&slot.alive);
+    if (status == EBUSY) {
+        ::kill(slot.pid, SIGKILL);
+        return;
+    }
+    if (status == EOWNERDEAD) {
+        ::pthread_mutex_consistent(&slot.alive);
+    }
+    if (status == 0 || status == EOWNERDEAD) {
+        ::pthread_mutex_unlock(&slot.alive);
+    }
+}
 
 void tell_if(core &world, uint32_t hca, uint32_t event, bool tell) noexcept
 {
@@ -49,10 +67,10 @@ void set_pkey(core &world, uint32_t hca, uint32_t index, uint16_t value, bool te
     }
 }
 
-void clear_gid(core &world, uint32_t hca, uint32_t index, bool tell) noexcept
+void set_gid(core &world, uint32_t hca, uint32_t index, const gid &value, bool tell) noexcept
 {
     if (index < max_gids) {
-        world.shared.hcas[hca].port.gids[index] = {};
+        world.shared.hcas[hca].port.gids[index] = value;
         tell_if(world, hca, IBV_EVENT_GID_CHANGE, tell);
     }
 }
@@ -70,6 +88,22 @@ void fail_device(core &world, uint32_t hca) noexcept
         }
     }
     raise_device_event(world, hca, IBV_EVENT_DEVICE_FATAL);
+}
+
+void kill_users(core &world, uint32_t hca) noexcept
+{
+    uint32_t self = world.memory.self();
+    bool also_self = false;
+    for (const context &one : world.shared.contexts) {
+        if (one.in_use && one.hca == hca && one.process == self) {
+            also_self = true;
+        } else if (one.in_use && one.hca == hca) {
+            kill_process(world.shared.processes[one.process]);
+        }
+    }
+    if (also_self) {
+        kill_process(world.shared.processes[self]);
+    }
 }
 
 void raise_injected_event(core &world, uint32_t hca, uint32_t qpn, uint32_t event) noexcept

@@ -13,10 +13,14 @@ namespace ufx::swhca {
 void set_port_state(core &world, uint32_t hca, bool up, bool tell) noexcept;
 void set_lid(core &world, uint32_t hca, uint16_t lid, bool tell) noexcept;
 void set_pkey(core &world, uint32_t hca, uint32_t index, uint16_t value, bool tell) noexcept;
-void clear_gid(core &world, uint32_t hca, uint32_t index, bool tell) noexcept;
+// `value` all zero takes the entry away.
+void set_gid(core &world, uint32_t hca, uint32_t index, const gid &value, bool tell) noexcept;
 
 // From now on every command fails with EIO, every QP is in ERR, and no completion is written.
 void fail_device(core &world, uint32_t hca) noexcept;
+
+// Kills every process that has the device open, at once and without a word, the caller's last.
+void kill_users(core &world, uint32_t hca) noexcept;
 
 // An event for no reason: of a QP (`qpn` 0: of each), its CQs or SRQ, or of the port or device.
 void raise_injected_event(core &world, uint32_t hca, uint32_t qpn, uint32_t event) noexcept;

@@ -9,8 +9,6 @@
 #include "responder.h"
 
 #include "swhca/fabric/doorbell_count.h"
-#include "swhca/faults/faults.h"
-
 #include <infiniband/verbs.h>
 
 namespace ufx::swhca {
@@ -27,7 +25,7 @@ uint32_t remote_rights(const qp &one) noexcept
 void stop_queue_pair(core &world, qp &one) noexcept
 {
     one.state = IBV_QPS_ERR;
-    one.cq_failed = one.resp.closing = false;
+    one.cq_failed = one.cqe_failed = one.resp.closing = false;
     one.req.ack_deadline_ns = one.req.rnr_deadline_ns = one.req.resume_ns = 0;
     world.shared.timers.remove(world.index_of(one));
 }
@@ -44,7 +42,7 @@ void reset_queue_pair(qp &one) noexcept
 {
     one.state = IBV_QPS_RESET;
     one.last_wqe_reported = false;
-    one.swallowed = one.cq_failed = false;
+    one.swallowed = one.cq_failed = one.cqe_failed = false;
     close_doorbell(one.sq_doorbell);
     one.attr = {};
     one.req = {};
@@ -56,8 +54,10 @@ bool run_queue_pair(core &world, qp &one) noexcept
     if (!one.in_use || world.hca_of(one).dead) {
         return false;
     }
-    if (one.cq_failed) {
-        raise_qp_event(world, one, IBV_EVENT_QP_FATAL);
+    if (one.cq_failed || one.cqe_failed) {
+        if (one.cq_failed) {
+            raise_qp_event(world, one, IBV_EVENT_QP_FATAL);
+        }
         enter_error(world, one);
         return false;
     }
@@ -70,9 +70,6 @@ bool run_queue_pair(core &world, qp &one) noexcept
         return run_datagrams(world, one);
     }
     bool more = run_responder(world, one);
-    if (world.shared.rule_count > 0 && match_swallow(world, one)) {
-        return more;
-    }
     return run_requester(world, one) || more;
 }
 

@@ -7,6 +7,7 @@
 #include "send_ring.h"
 
 #include "swhca/engine/link.h"
+#include "swhca/faults/faults.h"
 
 #include <algorithm>
 #include <infiniband/mlx5dv.h>
@@ -36,7 +37,7 @@ bool append_posted(core &world, qp &one, fetched_wqe &into) noexcept
 {
     requester_state &req = one.req;
     auto posted = static_cast<uint16_t>(one.sq_doorbell.load(std::memory_order_acquire));
-    if (req.fetched == posted || req.tail - req.head == max_outstanding) {
+    if (req.fetched == posted || req.tail - req.head == max_outstanding || swallows(world, one)) {
         return false;
     }
     wqe_error error = fetch_wqe(world, one, req.fetched, into);

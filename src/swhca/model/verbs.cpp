@@ -29,12 +29,7 @@ constexpr uint32_t optional_access = 0x3ff00000; // IBV_ACCESS_OPTIONAL_RANGE: a
 
 int injected(core &world, uint32_t context_index, fault_action action) noexcept
 {
-    if (world.shared.rule_count == 0) {
-        return 0;
-    }
-    const fault_rule *rule =
-        match_command(world, world.shared.contexts[context_index].hca, 0, action);
-    return rule == nullptr ? 0 : static_cast<int>(rule->param);
+    return injected_errno(world, world.shared.contexts[context_index].hca, 0, action);
 }
 
 } // namespace
@@ -46,6 +41,10 @@ int open_context(core &world, uint32_t hca_index, int async_fd, uint32_t &contex
     }
     if (world.shared.hcas[hca_index].dead) {
         return EIO;
+    }
+    if (int error = injected_errno(world, hca_index, 0, fault_action::FAIL_OPEN_DEVICE);
+        error != 0) {
+        return error;
     }
     context_index = first_free(world.shared.contexts);
     if (context_index == no_index) {
@@ -150,8 +149,20 @@ int deregister_mr(core &world, uint32_t context_index, uint32_t handle)
     return 0;
 }
 
+int create_ah(core &world, uint32_t context_index, uint32_t &handle)
+{
+    if (int error = injected(world, context_index, fault_action::FAIL_CREATE_AH); error != 0) {
+        return error;
+    }
+    handle = world.shared.next_ah++; // nothing is kept of it: a WQE has the whole address
+    return 0;
+}
+
 int create_channel(core &world, uint32_t context_index, int write_fd, uint32_t &handle)
 {
+    if (int error = injected(world, context_index, fault_action::FAIL_CREATE_CHANNEL); error != 0) {
+        return error;
+    }
     handle = first_free(world.shared.channels);
     if (handle == no_index) {
         return ENOMEM;

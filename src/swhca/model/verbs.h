@@ -29,6 +29,8 @@ struct mr_request {
                               uint32_t &handle, uint32_t &key);
 [[nodiscard]] int deregister_mr(core &world, uint32_t context_index, uint32_t handle);
 
+[[nodiscard]] int create_ah(core &world, uint32_t context_index, uint32_t &handle);
+
 [[nodiscard]] int create_channel(core &world, uint32_t context_index, int write_fd,
                                  uint32_t &handle);
 void destroy_channel(core &world, uint32_t handle);

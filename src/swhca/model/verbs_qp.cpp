@@ -7,6 +7,7 @@
 #include "lookup.h"
 #include "queue_pair.h"
 
+#include "swhca/engine/link.h"
 #include "swhca/fabric/doorbell_count.h"
 #include "swhca/faults/faults.h"
 
@@ -178,6 +179,20 @@ uint32_t take_qpn(hca &device, uint32_t index) noexcept
     return 0;
 }
 
+// The number of the QP that was destroyed last, if a rule wants it to come again; else 0.
+uint32_t inherit_qpn(core &world, uint32_t hca_index, uint32_t index) noexcept
+{
+    hca &device = world.shared.hcas[hca_index];
+    uint32_t qpn = device.last_qpn;
+    uint16_t &slot = device.qp_of[qpn % max_qps];
+    if (qpn == 0 || slot != 0 ||
+        match_command(world, hca_index, 0, fault_action::REUSE_QPN) == nullptr) {
+        return 0;
+    }
+    slot = static_cast<uint16_t>(index + 1);
+    return qpn;
+}
+
 int check_create(core &world, uint32_t context_index, const qp_request &want)
 {
     image &shared = world.shared;
@@ -208,11 +223,8 @@ int create_qp(core &world, uint32_t context_index, const qp_request &want, uint3
 {
     image &shared = world.shared;
     uint8_t hca_index = shared.contexts[context_index].hca;
-    if (shared.rule_count > 0) {
-        const fault_rule *rule = match_command(world, hca_index, 0, fault_action::FAIL_CREATE_QP);
-        if (rule != nullptr) {
-            return static_cast<int>(rule->param);
-        }
+    if (int error = injected_errno(world, hca_index, 0, fault_action::FAIL_CREATE_QP); error != 0) {
+        return error;
     }
     if (int error = check_create(world, context_index, want); error != 0) {
         return error;
@@ -221,11 +233,13 @@ int create_qp(core &world, uint32_t context_index, const qp_request &want, uint3
     if (handle == no_index) {
         return ENOMEM;
     }
-    qpn = take_qpn(shared.hcas[hca_index], handle);
+    qp &one = shared.qps[handle];
+    qpn = inherit_qpn(world, hca_index, handle);
+    one.heir = qpn != 0;
+    qpn = one.heir ? qpn : take_qpn(shared.hcas[hca_index], handle);
     if (qpn == 0) {
         return ENOMEM;
     }
-    qp &one = shared.qps[handle];
     reset_queue_pair(one);
     one.in_use = true;
     one.hca = hca_index;
@@ -271,14 +285,11 @@ int modify_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t mas
     if (one == nullptr) {
         return ENOENT;
     }
-    if (world.shared.rule_count > 0) {
-        const fault_rule *rule =
-            match_command(world, one->hca, one->qpn, fault_action::FAIL_MODIFY_QP);
-        if (rule != nullptr) {
-            return static_cast<int>(rule->param);
-        }
-    }
     uint8_t to = has(mask, IBV_QP_STATE) ? state : one->state;
+    if (int error = injected_errno(world, one->hca, one->qpn, fault_action::FAIL_MODIFY_QP, to);
+        error != 0) {
+        return error;
+    }
     if (int error = check_modify(world, *one, mask, to, attr); error != 0) {
         return error;
     }
@@ -295,6 +306,10 @@ int modify_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t mas
     take_attributes(*one, mask, attr);
     open_doorbell(one->sq_doorbell);
     one->state = to;
+    if (one->heir && to == IBV_QPS_RTR) { // now it can take what was meant for its predecessor
+        one->heir = false;
+        release_packets_to(world, one->hca, one->qpn);
+    }
     world.shared.pending.add(handle);
     return 0;
 }
@@ -306,15 +321,11 @@ int query_qp(core &world, uint32_t context_index, uint32_t handle, uint8_t &stat
     if (one == nullptr) {
         return ENOENT;
     }
-    bool stale = false;
-    if (world.shared.rule_count > 0) {
-        const fault_rule *rule =
-            match_command(world, one->hca, one->qpn, fault_action::FAIL_QUERY_QP);
-        if (rule != nullptr) {
-            return static_cast<int>(rule->param);
-        }
-        stale = match_command(world, one->hca, one->qpn, fault_action::STALE_QUERY_QP) != nullptr;
+    if (int error = injected_errno(world, one->hca, one->qpn, fault_action::FAIL_QUERY_QP);
+        error != 0) {
+        return error;
     }
+    bool stale = match_command(world, one->hca, one->qpn, fault_action::STALE_QUERY_QP) != nullptr;
     state = one->state;
     out = one->attr;
     out.sq_psn = one->type == IBV_QPT_UD ? one->req.next_psn : one->req.highest_psn;
@@ -342,6 +353,7 @@ int destroy_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t &a
     shared.processes[one->process].qps.remove(handle);
     shared.processes[one->process].failed.remove(handle);
     shared.hcas[one->hca].qp_of[one->qpn % max_qps] = 0;
+    shared.hcas[one->hca].last_qpn = one->qpn;
     shared.pds[one->pd].users--;
     shared.cqs[one->send_cq].users--;
     shared.cqs[one->recv_cq].users--;

@@ -4,7 +4,7 @@
 #include "run.h"
 #include "show.h"
 
-#include "swhca/faults/units.h"
+#include "ucs/config_parse.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -28,11 +28,11 @@ struct arguments {
     bool json = false;
 };
 
-CLI::Validator with_unit(const char *name, bool (*parse)(std::string_view, uint64_t &))
+CLI::Validator with_unit(const char *name, bool (*parse)(std::string_view, int64_t &) noexcept)
 {
     return CLI::Validator(
         [parse](const std::string &text) {
-            uint64_t ignored = 0;
+            int64_t ignored = 0;
             return parse(text, ignored) ? std::string() : "'" + text + "' is no value with a unit";
         },
         name);
@@ -45,9 +45,9 @@ CLI::App *add_run(CLI::App &app, arguments &to)
     run->add_option("--dir", to.run.directory, "directory of the fabric, made if it is not there");
     run->add_option("--hca", fabric.hcas, "devices of a new fabric")->check(CLI::Range(1, 8));
     run->add_option("--rate", to.rate, "payload of each port, such as 10Gb/s")
-        ->check(with_unit("RATE", ufx::swhca::parse_rate));
+        ->check(with_unit("RATE", ufx::ucs::parse_rate));
     run->add_option("--latency", to.latency, "of each packet, such as 2us")
-        ->check(with_unit("TIME", ufx::swhca::parse_duration));
+        ->check(with_unit("TIME", ufx::ucs::parse_time));
     run->add_option("--mtu", fabric.mtu_bytes, "of each port")
         ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}));
     run->add_option("--link-layer", to.link_layer, "eth or ib")
@@ -81,10 +81,14 @@ CLI::App *add_show(CLI::App &app, arguments &to)
 int run_program(arguments &with)
 {
     if (!with.rate.empty()) {
-        (void)ufx::swhca::parse_rate(with.rate, with.run.fabric.rate_bps);
+        int64_t rate = 0;
+        (void)ufx::ucs::parse_rate(with.rate, rate);
+        with.run.fabric.rate_bps = static_cast<uint64_t>(rate);
     }
     if (!with.latency.empty()) {
-        (void)ufx::swhca::parse_duration(with.latency, with.run.fabric.latency_ns);
+        int64_t latency = 0;
+        (void)ufx::ucs::parse_time(with.latency, latency);
+        with.run.fabric.latency_ns = static_cast<uint64_t>(latency);
     }
     with.run.fabric.infiniband = with.link_layer == "ib";
     return tool::run(with.run);

@@ -92,10 +92,10 @@ json_value of_hca(const image &shared, uint32_t index)
 json_value of_rules(const image &shared)
 {
     json_value rules = json_value::array();
-    for (uint32_t i = 0; i < shared.rule_count; i++) {
-        const fault_rule &rule = shared.rules[i];
-        if (rule.in_use) {
+    for (const fault_rule &rule : shared.rules) { // also those that are spent
+        if (rule.action != fault_action::NONE) {
             rules.push_back({{"action", action_name(rule.action)},
+                             {"spent", !rule.in_use},
                              {"hca", rule.hca},
                              {"qpn", rule.qpn},
                              {"seen", rule.seen},
@@ -165,7 +165,8 @@ std::string text_of(const json_value &all)
     }
     for (const json_value &rule : all["rules"]) {
         text += "rule " + rule["action"].get<std::string>() + "  seen " + rule["seen"].dump() +
-                ", hits " + rule["hits"].dump() + "\n";
+                ", hits " + rule["hits"].dump() + (rule["spent"].get<bool>() ? ", spent" : "") +
+                "\n";
     }
     return text;
 }

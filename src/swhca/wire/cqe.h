@@ -27,6 +27,17 @@ struct completion {
     uint64_t timestamp;
 };
 
+// Whether a completion (MLX5_CQE_*) is one of a send queue.
+[[nodiscard]] constexpr bool is_of_request(uint8_t opcode) noexcept
+{
+    return opcode == 0 || opcode == 13; // MLX5_CQE_REQ, MLX5_CQE_REQ_ERR
+}
+
+[[nodiscard]] constexpr bool is_error(uint8_t opcode) noexcept
+{
+    return opcode >= 13; // MLX5_CQE_REQ_ERR, MLX5_CQE_RESP_ERR
+}
+
 using cqe_image = std::array<std::byte, cqe_bytes>;
 
 // `owner` is the bit that tells this turn of the queue from the last one.

@@ -7,6 +7,8 @@ test_swhca_SOURCES = \
 	%D%/rig.h \
 	%D%/test_engine.cpp \
 	%D%/test_faults.cpp \
+	%D%/test_faults_commands.cpp \
+	%D%/test_faults_device.cpp \
 	%D%/test_parts.cpp \
 	%D%/test_protocol.cpp \
 	%D%/test_protocol_requester.cpp \

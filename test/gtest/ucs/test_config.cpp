@@ -123,6 +123,20 @@ TEST_CASE("config: times need a unit and may have a fraction", "[ucs][config]")
     }
 }
 
+TEST_CASE("config: rates are bits a second", "[ucs][config]")
+{
+    int64_t rate = -1;
+    auto parse = [&](const char *text) { return ucs::parse_rate(text, rate) ? rate : -1; };
+    CHECK(parse("10Gb/s") == 10000000000);
+    CHECK(parse("2.5 Gbit/s") == 2500000000);
+    CHECK(parse("0b/s") == 0);
+    for (const char *bad :
+         {"", "10", "10GB/s", "nanGb/s", "-1b/s", "1e30Gb/s", "99999999999Gb/s"}) {
+        CAPTURE(bad);
+        CHECK_FALSE(ucs::parse_rate(bad, rate));
+    }
+}
+
 TEST_CASE("config: integers, booleans, numbers and lists", "[ucs][config]")
 {
     int64_t number = 0;

@@ -291,11 +291,11 @@ std::string milliseconds(const json &us)
     return us.is_null() ? "-" : line(us < 100 ? "%.3f ms" : "%.1f ms", us.get<double>() / 1e3);
 }
 
-std::string show_rail(const json &rail)
+std::string show_rail(const json &rail, const std::string &label)
 {
-    std::string text = line("%-10s %s, %s", rail.at("name").get<std::string>().c_str(),
-                            rail.at("state").get<std::string>().c_str(),
-                            show_size(rail.at("bytes").get<double>()).c_str());
+    std::string text =
+        line("%-10s %s, %s", label.c_str(), rail.at("state").get<std::string>().c_str(),
+             show_size(rail.at("bytes").get<double>()).c_str());
     if (!rail.at("share").is_null()) {
         text += " (" + figure(rail.at("share"), 0.01) + " %)";
     }
@@ -306,7 +306,7 @@ std::string show_rail(const json &rail)
            line(", failed %llu, back %llu\n", number(rail, "failures"), number(rail, "recoveries"));
 }
 
-std::string show(const json &report)
+std::string show(const json &report, const timeline &story)
 {
     std::string text = "\n";
     text +=
@@ -332,8 +332,9 @@ std::string show(const json &report)
     text += "MB/s       before " + figure(report.at("mbps_before"), 1) + "   during the outage " +
             figure(report.at("mbps_during"), 1) + "   after " + figure(report.at("mbps_after"), 1) +
             '\n';
+    unsigned index = 0;
     for (const json &rail : report.at("rails")) {
-        text += show_rail(rail);
+        text += show_rail(rail, story.rail_label(index++));
     }
     if (report.at("reasons").empty()) {
         text +=
@@ -354,7 +355,7 @@ std::string show(const json &report)
 report make_report(const outcome &run)
 {
     const json built = build(run);
-    return {built.dump(2) + "\n", show(built), built.at("reasons").empty()};
+    return {built.dump(2) + "\n", show(built, *run.story), built.at("reasons").empty()};
 }
 
 } // namespace ufx::tools::failover

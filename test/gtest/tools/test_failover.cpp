@@ -355,6 +355,10 @@ TEST_CASE("failover: a rail's name is said once", "[tools]")
     t.start(START, rails);
     CHECK(t.rail_label(0) == "rail0");
     CHECK(t.rail_label(1) == "rail1 (eth1)");
+    outcome run = clean_run(parse({"--input", "a", "--output", "b"}), t);
+    run.rails = rails;
+    CHECK_THAT(make_report(run).text,
+               Catch::Contains("rail0      UP") && Catch::Contains("rail1 (eth1) UP"));
 }
 
 TEST_CASE("failover: each thing that is wrong fails the verdict", "[tools][U15]")

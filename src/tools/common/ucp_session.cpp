@@ -21,8 +21,8 @@ constexpr unsigned SPINS = 200;
 tool_error open_error(ufx_status_t status, const std::string &devices)
 {
     const char *set = ufx_ucs_config_get("UFX_NET_DEVICES", nullptr);
-    const std::string named =
-        !devices.empty() || set == nullptr ? devices : std::string(set) + " of UFX_NET_DEVICES";
+    const bool by_setting = devices.empty() && set != nullptr && *set != '\0';
+    const std::string named = by_setting ? std::string(set) + " of UFX_NET_DEVICES" : devices;
     const bool is_input =
         !named.empty() && (status == UFX_ERR_NO_DEVICE || status == UFX_ERR_INVALID_PARAM);
     return tool_error(describe(status, named.empty() ? "cannot open the network devices"

@@ -308,7 +308,8 @@ TEST_CASE("failover: a rail that was taken out of service has not failed", "[too
     CHECK(t.state_name(0, UFX_UCP_RAIL_DOWN) == std::string("DOWN"));
     CHECK(t.failures(1) == 0);
     CHECK(t.outages().empty());
-    outcome run = clean_run(parse({"--input", "a", "--output", "b"}), t);
+    const options wanted = parse({"--input", "a", "--output", "b"});
+    outcome run = clean_run(wanted, t);
     run.rails[1].state = UFX_UCP_RAIL_DOWN;
     run.rails[1].failures = 1;
     CHECK_THAT(make_report(run).text,
@@ -355,7 +356,8 @@ TEST_CASE("failover: a rail's name is said once", "[tools]")
     t.start(START, rails);
     CHECK(t.rail_label(0) == "rail0");
     CHECK(t.rail_label(1) == "rail1 (eth1)");
-    outcome run = clean_run(parse({"--input", "a", "--output", "b"}), t);
+    const options wanted = parse({"--input", "a", "--output", "b"});
+    outcome run = clean_run(wanted, t);
     run.rails = rails;
     CHECK_THAT(make_report(run).text,
                Catch::Contains("rail0      UP") && Catch::Contains("rail1 (eth1) UP"));

@@ -31,6 +31,7 @@ struct side {
     ufx_ucp_worker_h worker;
     ufx_ucp_mem_h mem;
     unsigned pages; /* receiver: told of */
+    int is_met;     /* receiver: the sender has made its endpoint */
     int is_over;    /* receiver: the sender has closed its endpoint, or died */
     int is_wrong;
 };
@@ -43,11 +44,13 @@ static void check(ufx_status_t status, const char *what)
     }
 }
 
+enum { LONGEST_SLEEP_MS = 1000 };
+
 /* One turn: everything that is due, and if that was nothing, sleep until there is something. */
 static void turn(struct side *side)
 {
     if (ufx_ucp_worker_progress(side->worker) == 0) {
-        check(ufx_ucp_worker_wait(side->worker, -1), "worker_wait");
+        check(ufx_ucp_worker_wait(side->worker, LONGEST_SLEEP_MS), "worker_wait");
     }
 }
 
@@ -114,7 +117,9 @@ static void on_event(void *arg, ufx_ucp_ep_h ep, const ufx_ucp_ep_event_t *event
 /* The sender has made an endpoint to this worker: this is its other end. */
 static void on_accept(void *arg, ufx_ucp_ep_h ep)
 {
-    check(ufx_ucp_ep_set_event_cb(ep, on_event, arg), "ep_set_event_cb");
+    struct side *side = arg;
+    side->is_met = 1;
+    check(ufx_ucp_ep_set_event_cb(ep, on_event, side), "ep_set_event_cb");
 }
 
 static int receive(int channel)
@@ -134,7 +139,10 @@ static int receive(int channel)
     if (write(channel, &invitation, sizeof(invitation)) != (ssize_t)sizeof(invitation)) {
         return 1;
     }
-    while (!side.is_over) {
+    /* The endpoint tells how the sender ends. One that ended before it had an endpoint is known by
+     * the channel, which is looked at after each sleep. */
+    char end;
+    while (!side.is_over && (side.is_met || recv(channel, &end, 1, MSG_DONTWAIT) != 0)) {
         turn(&side);
     }
     printf("receiver: %u of %d pages, %s\n", side.pages, PAGES,

@@ -57,6 +57,18 @@ void lane_slot::send_refused(lane_env &env, refusal code, epoch_t epoch, bool of
     send(env, lane_refused_msg{name(env, epoch), code, of_want, highest_, env.damped_ms});
 }
 
+// Two eps that were made to each other with different modes fail for that, both, whatever else ends
+// one of them meanwhile: the peer is told, and so is the user here.
+bool lane_slot::differs_in_mode(lane_env &env, error_mode theirs, epoch_t epoch, bool of_want)
+{
+    if (is_probe() || theirs == env.mode) {
+        return false;
+    }
+    send_refused(env, refusal::MODE, epoch, of_want);
+    env.final_refusal = refusal::MODE;
+    return true;
+}
+
 // Sends the own SEAL of that epoch again. False: there is none.
 bool lane_slot::answer_again(lane_env &env, epoch_t epoch)
 {
@@ -118,7 +130,7 @@ void lane_slot::end_shaking(lane_env &env, lane_state to)
 
 void lane_slot::on_want(lane_env &env, const lane_want_msg &msg)
 {
-    if (!env.starter) {
+    if (!env.starter || differs_in_mode(env, msg.mode, msg.lane.epoch, true)) {
         return;
     }
     if (env.dying || env.barrier != refusal::NONE) {
@@ -165,12 +177,11 @@ void lane_slot::on_req(lane_env &env, const lane_req_msg &msg)
         return; // the old lane is not judged here yet: the REQ comes again
     }
     highest_ = epoch; // burned even if it is refused: a late duplicate must not be accepted
-    if (env.dying || env.barrier != refusal::NONE) {
-        send_refused(env, env.dying ? refusal::EP_CLOSING : env.barrier, epoch, false);
+    if (differs_in_mode(env, msg.mode, epoch, false)) {
         return;
     }
-    if (msg.mode != env.mode) {
-        send_refused(env, refusal::MODE, epoch, false);
+    if (env.dying || env.barrier != refusal::NONE) {
+        send_refused(env, env.dying ? refusal::EP_CLOSING : env.barrier, epoch, false);
         return;
     }
     disarm(env, timer_kind::LANE_SHAKE);

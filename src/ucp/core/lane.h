@@ -135,6 +135,7 @@ private:
     void send(lane_env &env, control_msg msg);
     void send_shake(lane_env &env);
     void send_refused(lane_env &env, refusal code, epoch_t epoch, bool of_want);
+    bool differs_in_mode(lane_env &env, error_mode theirs, epoch_t epoch, bool of_want);
     bool answer_again(lane_env &env, epoch_t epoch);
     void become_live(lane_env &env);
     void begin_seal(lane_env &env, cause why);

@@ -30,6 +30,7 @@ public:
         core::landed_position token;
         bool own_error = false;
         bool ep_error = false;
+        core::refusal error_code = core::refusal::NONE;
         bool ep_closed = false;
         core::action_list out;
     };
@@ -162,7 +163,11 @@ private:
     }
     void act(unsigned s, const core::act::rail_changed &a) { sides[s].rail_changes.push_back(a); }
     void act(unsigned s, const core::act::fragment_done &a) { sides[s].done.push_back(a); }
-    void act(unsigned s, const core::act::ep_error &) { sides[s].ep_error = true; }
+    void act(unsigned s, const core::act::ep_error &a)
+    {
+        sides[s].ep_error = true;
+        sides[s].error_code = a.code;
+    }
     void act(unsigned s, const core::act::ep_closed &) { sides[s].ep_closed = true; }
     template <class A>
     void act(unsigned, const A &)

@@ -303,14 +303,17 @@ TEST_CASE("peer: its death ends the ep once, after its lanes are judged", "[X09]
     CHECK(d.sides[0].peer.book().empty());
 }
 
-TEST_CASE("ep: modes that differ are refused for ever, with the code", "[T08][core]")
+TEST_CASE("ep: modes that differ are refused for ever, with the code, on both sides", "[T08][core]")
 {
     duo d(1);
     d.sides[0].peer.open_ep(2, 2, 9, error_mode::FAILOVER, d.now, d.sides[0].out);
     d.sides[1].peer.open_ep(2, 2, 9, error_mode::PEER, d.now, d.sides[1].out);
     d.pump();
-    CHECK(d.sides[0].ep_error);
-    CHECK(d.sides[0].peer.find_ep(2)->state() == ep::life::DEAD);
+    for (duo::side &s : d.sides) {
+        CHECK(s.ep_error);
+        CHECK(s.error_code == refusal::MODE);
+        CHECK(s.peer.find_ep(2)->state() == ep::life::DEAD);
+    }
 }
 
 TEST_CASE("ep: a request of an unknown ep asks the executor, of a closed one is refused", "[core]")

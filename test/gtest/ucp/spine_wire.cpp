@@ -166,6 +166,39 @@ TEST_CASE("two eps that are made to each other at once become one", "[spine]")
     REQUIRE(turn({&a, &b}, [&] { return a.w().control().open_connections(b.w().uuid()) == 1; }));
 }
 
+TEST_CASE("two eps that are made to each other with different modes fail, both for that",
+          "[spine][T08]")
+{
+    lone a;
+    lone b;
+    const bool a_fails_over = GENERATE(true, false); // the side with the smaller uuid starts
+    const bool lose_one = GENERATE(false, true);
+    unsigned refusals = 0;
+    for (lone *one : {&a, &b}) {
+        one->w().control().filter.copies = [&](std::uint64_t, const ucp::core::control_msg &msg) {
+            const bool refuses = std::holds_alternative<ucp::core::lane_refused_msg>(msg);
+            return refuses && lose_one && refusals++ == 0 ? 0 : 1;
+        };
+    }
+    const auto mode_if = [](bool yes) {
+        return yes ? UFX_UCP_ERROR_MODE_FAILOVER : UFX_UCP_ERROR_MODE_PEER;
+    };
+    const ufx_ucp_ep_h x = a.connect(b, mode_if(a_fails_over));
+    const ufx_ucp_ep_h y = b.connect(a, mode_if(!a_fails_over));
+    REQUIRE(turn({&a, &b}, [&] { return !a.events.empty() && !b.events.empty(); }));
+    for (const lone *one : {&a, &b}) {
+        CHECK(one->events[0].type == UFX_UCP_EP_EVENT_ERROR);
+        CHECK(one->events[0].status == UFX_ERR_REJECTED);
+        CHECK(one->events[0].refusal == UFX_UCP_REFUSED_MODE);
+        CHECK(one->texts[0].find("different error modes") != std::string::npos);
+    }
+    CHECK(a.accepted.empty());
+    CHECK(b.accepted.empty());
+    (void)ufx_ucp_ep_close(x, UFX_UCP_CLOSE_FLUSH, nullptr, nullptr);
+    (void)ufx_ucp_ep_close(y, UFX_UCP_CLOSE_FLUSH, nullptr, nullptr);
+    REQUIRE(turn({&a, &b}, [&] { return a.w().eps().empty() && b.w().eps().empty(); }));
+}
+
 TEST_CASE("an ep to the own worker uses self and has no seal", "[spine]")
 {
     lone a;

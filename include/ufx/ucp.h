@@ -20,8 +20,12 @@
  *   UFX_ERR_INVALID_PARAM, UFX_ERR_NO_MEMORY, UFX_ERR_UNSUPPORTED   refused, no side effect; for
  *                         INVALID_PARAM the log names the argument
  *   UFX_ERR_SHUTDOWN      the ep is closing, or has failed
- * Local buffers must stay valid and, for sends, unchanged until the operation has completed.
- * Every struct that may grow starts with `field_mask`: fields whose bit is clear are ignored.
+ * Local buffers must stay valid and, for sends, unchanged until the operation has completed. One
+ * that cannot be read or written ends its operation with UFX_ERR_LOCAL_PROT, and no other, except
+ * where this process itself copies as memcpy() does, and dies as there: a short message is read in
+ * the call that sends it, an ep to the own worker copies whatever it moves, and what is mapped for
+ * the peer (ufx_ucp_mem_map()) must stay accessible until it is unmapped. Every struct that may
+ * grow starts with `field_mask`: fields whose bit is clear are ignored.
  */
 #ifndef UFX_UCP_H
 #define UFX_UCP_H

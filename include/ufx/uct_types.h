@@ -252,12 +252,17 @@ typedef enum ufx_uct_error_cause {
     UFX_UCT_CAUSE_INJECTED = 16     /**< by ufx_uct_iface_set_link() */
 } ufx_uct_error_cause_t;
 
+enum ufx_uct_error_field {
+    UFX_UCT_ERROR_OP = 1u << 0 /**< op_index */
+};
+
 typedef struct ufx_uct_error {
-    uint64_t field_mask; /**< reserved, 0 */
+    uint64_t field_mask; /**< of ufx_uct_error_field */
     ufx_status_t status; /**< what outstanding operations would complete with */
     ufx_uct_error_cause_t cause;
-    int system_error; /**< errno, or the device's syndrome; 0 if neither */
-    const char *text; /**< for people, valid during the call */
+    int system_error;  /**< errno, or the device's syndrome; 0 if neither */
+    const char *text;  /**< for people, valid during the call */
+    uint64_t op_index; /**< LOCAL_PROT, REMOTE_ACCESS: index of the guilty operation */
 } ufx_uct_error_t;
 
 /**

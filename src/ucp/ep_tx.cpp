@@ -59,7 +59,9 @@ void ep_tx::submit(request &r)
         return;
     }
     start(r);
+    called_ = r.internal ? nullptr : &r;
     ep_.or_fail([this] { progress(); }); // it is accepted: whatever happens, it has an end
+    called_ = nullptr;
 }
 
 void ep_tx::start(request &r)

@@ -131,6 +131,7 @@ private:
 
     // ep_tx_key.cpp
     bool waits_for_key(fragment &f);
+    bool find_guilty(lane &over, const ufx_uct_op_desc_t &op, bool landed);
     // The operation itself is wrong: it ends, whatever of it is posted.
     void end_guilty(request &r, ufx_status_t status);
 
@@ -158,6 +159,7 @@ private:
     std::vector<std::byte> header_; // of the zcopy frame that is being posted
     am_limits limits_;
     std::size_t queued_ = 0;
+    const request *called_ = nullptr; // its posting call is under way
     bool posting_ = false;
     bool abandoned_ = false;
     ufx_status_t end_status_ = UFX_OK;

@@ -209,7 +209,11 @@ ufx_status_t ep_tx::post_am(lane &over, const core::am_tx::entry &entry)
     const bool is_replay = entry.where == core::am_tx::place::REPLAY;
     frame f = frame_of(header_for(over, r->type), entry, *r);
     const bool fits_bcopy = f.stream() <= limits().bcopy;
-    const bool wants_zcopy = f.second_length >= ep_.home().cfg().zcopy_thresh || !fits_bcopy;
+    // Read here is what its caller gives just now; later the transport answers for memory that
+    // cannot be read any more.
+    const bool is_later = called_ != r && f.second_length != 0;
+    const bool wants_zcopy =
+        is_later || f.second_length >= ep_.home().cfg().zcopy_thresh || !fits_bcopy;
     const bool by_zcopy = wants_zcopy && limits().zcopy != 0 && f.first_length <= limits().header;
     const ufx_status_t status = by_zcopy ? post_zcopy(over, f.header, {f.first, f.first_length},
                                                       {f.second, f.second_length}, *r)

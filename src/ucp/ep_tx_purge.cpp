@@ -5,6 +5,8 @@
 #include "ucp/request_pool.h"
 #include "ucp/worker.h"
 
+#include <utility>
+
 namespace ufx::ucp {
 
 namespace {
@@ -33,6 +35,17 @@ bool is_protection(ufx_uct_error_cause_t cause)
 
 } // namespace
 
+// Whether the lane failed by this operation. If its transport does not say by which: operations are
+// applied in order, so that it was the first that did not land.
+bool ep_tx::find_guilty(lane &over, const ufx_uct_op_desc_t &op, bool landed)
+{
+    if (over.knows_guilty()) {
+        return over.is_guilty(op.index);
+    }
+    port &p = port_of(over);
+    return !landed && !std::exchange(p.guilty_found, true);
+}
+
 core::purged_op ep_tx::on_purge(lane &over, const ufx_uct_op_desc_t *op, core::verdict verdict,
                                 std::uint64_t bytes)
 {
@@ -51,9 +64,7 @@ core::purged_op ep_tx::on_purge(lane &over, const ufx_uct_op_desc_t *op, core::v
         if (f != nullptr) {
             request &r = *f->op;
             free_fragment(*f); // the lane is quiet: the core lets go of the payload by itself
-            port &p = port_of(over);
-            if (over.error_cause() == UFX_UCT_CAUSE_LOCAL_PROT && !p.guilty_found) {
-                p.guilty_found = true;
+            if (over.error_cause() == UFX_UCT_CAUSE_LOCAL_PROT && find_guilty(over, *op, false)) {
                 end_guilty(r, UFX_ERR_LOCAL_PROT);
             }
         }
@@ -74,18 +85,15 @@ core::purged_op ep_tx::on_purge(lane &over, const ufx_uct_op_desc_t *op, core::v
         out.claimed = true;
         out.status = r.state.status();
     }
-    // Operations are applied in order: the first that did not land is the one that was refused.
     const bool landed = verdict == core::verdict::LANDED || verdict == core::verdict::RESULT_LOST;
-    port &p = port_of(over);
-    if (is_protection(over.error_cause()) && !landed && !p.guilty_found) {
-        p.guilty_found = true;
-        if (over.error_cause() == UFX_UCT_CAUSE_REMOTE_ACCESS && !out.claimed &&
-            verdict != core::verdict::UNKNOWN) {
+    if (is_protection(over.error_cause()) && find_guilty(over, *op, landed)) {
+        const bool is_local = over.error_cause() == UFX_UCT_CAUSE_LOCAL_PROT;
+        if (!is_local && !out.claimed && verdict != core::verdict::UNKNOWN) {
             f->refused_on = over.ref().rail; // by the user's fault, or because its key is stale
         } else {
             out.claimed = true;
-            out.status = over.error_cause() == UFX_UCT_CAUSE_LOCAL_PROT ? UFX_ERR_LOCAL_PROT
-                                                                        : UFX_ERR_REMOTE_ACCESS;
+            out.status = is_local ? UFX_ERR_LOCAL_PROT : UFX_ERR_REMOTE_ACCESS;
+            end_guilty(r, out.status); // what is not posted would end so too
         }
     }
     failover_stats &stats = ep_.home().stats;

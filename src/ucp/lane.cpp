@@ -215,6 +215,9 @@ void lane::failed(const ufx_uct_error_t &error)
 {
     if (error_cause_ == UFX_UCT_CAUSE_NONE) {
         error_cause_ = error.cause;
+        if ((error.field_mask & UFX_UCT_ERROR_OP) != 0) {
+            guilty_ = error.op_index;
+        }
         ufx_info("%s: lane %lx/%u to %016lx failed: %s (%s)", port_.name().c_str(), ref_.ep,
                  ref_.epoch, peer_.uuid(), error.text != nullptr ? error.text : "no reason given",
                  ufx_ucs_status_name(error.status));

@@ -62,6 +62,9 @@ public:
     void failed(const ufx_uct_error_t &error);
     // Why the uct ep failed; NONE while it has not.
     ufx_uct_error_cause_t error_cause() const { return error_cause_; }
+    // The transport said which operation it failed by.
+    bool knows_guilty() const { return guilty_.has_value(); }
+    bool is_guilty(std::uint64_t op_index) const { return guilty_ == op_index; }
 
     // Operations, of whatever kind, that uct has not completed.
     bool has_outstanding() const;
@@ -122,6 +125,7 @@ private:
     bool own_error_ = false;
     bool closed_in_order_ = true;
     ufx_uct_error_cause_t error_cause_ = UFX_UCT_CAUSE_NONE;
+    std::optional<std::uint64_t> guilty_; // index of the operation
     core::lane_address address_;
     core::token tx_;
     core::token peer_tx_;

@@ -11,8 +11,7 @@
 #include "ucp/request_pool.h"
 #include "ucp/worker.h"
 #include "ucs/entry.h"
-
-#include <cstring>
+#include "ucs/guarded_copy.h"
 
 namespace ufx::ucp {
 
@@ -95,14 +94,13 @@ void ep_rx::deliver_atomic_reply(recv_message &message)
         r->answers == 0) {
         return;
     }
-    const ufx_status_t status = body.status == UFX_OK ? UFX_OK : UFX_ERR_REMOTE_ACCESS;
+    ufx_status_t status = body.status == UFX_OK ? UFX_OK : UFX_ERR_REMOTE_ACCESS;
     if (status == UFX_OK && r->result != nullptr && !r->state.is_claimed()) {
-        if (r->result_size == 4) {
-            const auto value = static_cast<std::uint32_t>(body.value);
-            std::memcpy(r->result, &value, sizeof(value));
-        } else {
-            std::memcpy(r->result, &body.value, sizeof(body.value));
-        }
+        const auto low = static_cast<std::uint32_t>(body.value);
+        const bool written = r->result_size == sizeof(low)
+                                 ? ucs::guarded_write(r->result, &low, sizeof(low))
+                                 : ucs::guarded_write(r->result, &body.value, sizeof(body.value));
+        status = written ? UFX_OK : UFX_ERR_LOCAL_PROT;
     }
     ep_.tx.answered(*r, status);
 }

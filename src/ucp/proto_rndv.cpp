@@ -125,7 +125,12 @@ void ep_rx::deliver_ats(recv_message &message)
     if (r == nullptr || r->completed || r->target != &ep_ || r->type != am_type::RTS) {
         return;
     }
-    const auto status = static_cast<ufx_status_t>(body.status);
+    auto status = static_cast<ufx_status_t>(body.status);
+    if (status == UFX_ERR_REMOTE_ACCESS) { // what is remote there is local here
+        status = UFX_ERR_LOCAL_PROT;
+    } else if (status == UFX_ERR_LOCAL_PROT) {
+        status = UFX_ERR_REMOTE_ACCESS;
+    }
     ep_.tx.answered(*r,
                     status == UFX_OK || status <= UFX_ERR_CANCELED ? status : UFX_ERR_UNREACHABLE);
 }

@@ -63,7 +63,7 @@ public:
     void destroy() noexcept
     {
         iface_.pending().clear(pending_);
-        close_admission(ufx_uct_error_t{0, UFX_ERR_SHUTDOWN, UFX_UCT_CAUSE_NONE, 0, "destroyed"});
+        close_admission(error_of(UFX_ERR_SHUTDOWN, UFX_UCT_CAUSE_NONE, "destroyed"));
         queue_.drop();
         cancel_comps_.clear();
         state_ = UFX_UCT_EP_DEAD;
@@ -300,8 +300,8 @@ private:
         }
         if (!canceling_) {
             canceling_ = true;
-            close_admission(ufx_uct_error_t{0, UFX_ERR_CANCELED, UFX_UCT_CAUSE_CANCELED, 0,
-                                            "canceled by flush"});
+            close_admission(
+                error_of(UFX_ERR_CANCELED, UFX_UCT_CAUSE_CANCELED, "canceled by flush"));
             request_attention();
         }
         return UFX_INPROGRESS;

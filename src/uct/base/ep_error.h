@@ -10,6 +10,13 @@
 
 namespace ufx::uct {
 
+// An error that is about no single operation, without an errno.
+[[nodiscard]] inline ufx_uct_error_t error_of(ufx_status_t status, ufx_uct_error_cause_t cause,
+                                              const char *text) noexcept
+{
+    return {0, status, cause, 0, text, 0};
+}
+
 class ep_error {
 public:
     ep_error() = default;

@@ -19,8 +19,7 @@ class failover_ep : public ep_base<Ep, Iface> {
 public:
     ufx_status_t invalidate(ufx_uct_completion_t *quiet)
     {
-        this->defer_silently(
-            ufx_uct_error_t{0, UFX_ERR_SHUTDOWN, UFX_UCT_CAUSE_INVALIDATED, 0, "invalidated"});
+        this->defer_silently(error_of(UFX_ERR_SHUTDOWN, UFX_UCT_CAUSE_INVALIDATED, "invalidated"));
         return self().make_quiet(quiet);
     }
 

@@ -438,7 +438,7 @@ void fake_ep::try_connect() noexcept
 
 void fake_ep::script_error(const error &why, const char *text) noexcept
 {
-    fail(ufx_uct_error_t{0, why.status, why.cause, 0, text});
+    fail(error_of(why.status, why.cause, text));
 }
 
 void fake_ep::quiesce() noexcept

@@ -377,8 +377,8 @@ ufx_status_t self_ep::connect_to_iface(const void *device_addr, const void *ifac
 
 void self_ep::fail_link() noexcept
 {
-    fail(ufx_uct_error_t{0, UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_INJECTED, 0,
-                         "self: the link was taken down by set_link"});
+    fail(error_of(UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_INJECTED,
+                  "self: the link was taken down by set_link"));
 }
 
 // Nothing runs from now on. An operation that is running just now has run.

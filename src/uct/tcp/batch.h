@@ -15,11 +15,12 @@
 
 namespace ufx::uct::tcp {
 
-// Small things are copied into the staging buffer back to back, so that a run of small frames is
-// one piece; what is longer than `copy_limit` is referenced where it is.
+// Small things of ours are copied into the staging buffer back to back, so that a run of small
+// frames is one piece; what is longer than `copy_limit` is referenced where it is. So is all memory
+// of a program, that only the kernel reads: it answers if that cannot be read.
 class batch {
 public:
-    static constexpr size_t max_pieces = 64;
+    static constexpr size_t max_pieces = 256;
     static constexpr size_t staging_size = 64 * 1024;
     static constexpr size_t copy_limit = 512;
 
@@ -48,7 +49,7 @@ public:
         return at;
     }
 
-    // Payload that stays valid until it was sent.
+    // Own memory that stays valid until it was sent.
     void add(const void *data, size_t size) noexcept
     {
         if (size == 0) {
@@ -57,6 +58,14 @@ public:
         if (size <= copy_limit && staged_ + size <= staging_size) {
             std::memcpy(stage(size), data, size);
         } else {
+            refer(data, size);
+        }
+    }
+
+    // Memory of a program.
+    void refer(const void *data, size_t size) noexcept
+    {
+        if (size > 0) {
             append(static_cast<std::byte *>(const_cast<void *>(data)), size);
         }
     }

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace ufx::uct::tcp {
@@ -100,7 +101,11 @@ public:
     void adopt(ucs::fd socket) noexcept;
 
     // Both are for progress or for set_link: the error handler runs from progress.
-    void break_with(socket_failure failure, int error, const char *text) noexcept;
+    // `guilty`: the index in the queue of the own op that it is about.
+    void break_with(socket_failure failure, int error, const char *text,
+                    std::optional<uint64_t> guilty = {}) noexcept;
+    // The memory of an own op cannot be accessed.
+    void local_fault(uint64_t guilty, const char *text) noexcept;
     void time_out() noexcept;
 
     // Gives up the attempt to connect that is under way, if there is one, and starts another.
@@ -146,6 +151,7 @@ private:
     [[nodiscard]] size_t gather(source from, batch &out, uint64_t ack) noexcept;
     void sent(source from, size_t bytes) noexcept;
     void send_failed(source from, int error) noexcept;
+    void unreadable(source from) noexcept;
 
     reply_queue replies_;
     receiver receiver_;
@@ -160,6 +166,7 @@ private:
     bool writable_ = false;
     bool hung_up_ = false; // an end of stream or error waits behind what is readable
     bool replies_last_ = false;
+    bool one_by_one_ = false;               // frames are sent so, to find the one that faults
     bool ack_waited_ = false;               // an ack was owed at the end of the last turn already
     int send_error_ = 0;                    // sending is over; what is readable comes first
     unsigned hot_ = 0;                      // turns in which to read without being told

@@ -6,6 +6,7 @@
 #include "ucs/uuid.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -66,7 +67,8 @@ ufx_status_t ep::query(ufx_uct_ep_attr_t *attr)
 
 // ---- Failure ---------------------------------------------------------------------------------
 
-void ep::break_with(socket_failure failure, int error, const char *text) noexcept
+void ep::break_with(socket_failure failure, int error, const char *text,
+                    std::optional<uint64_t> guilty) noexcept
 {
     if (is_failed()) {
         return;
@@ -75,7 +77,13 @@ void ep::break_with(socket_failure failure, int error, const char *text) noexcep
     std::snprintf(whole, sizeof(whole), "tcp ep %s: %s%s%s", name_.c_str(), text,
                   error != 0 ? ": " : "", error != 0 ? std::strerror(error) : "");
     ufx_info("%s", whole);
-    fail({0, failure.status, failure.cause, error, whole});
+    fail({guilty ? uint64_t{UFX_UCT_ERROR_OP} : 0, failure.status, failure.cause, error, whole,
+          guilty.value_or(0)});
+}
+
+void ep::local_fault(uint64_t guilty, const char *text) noexcept
+{
+    break_with({UFX_ERR_LOCAL_PROT, UFX_UCT_CAUSE_LOCAL_PROT}, EFAULT, text, guilty);
 }
 
 void ep::time_out() noexcept
@@ -177,7 +185,7 @@ bool ep::on_refusal(uint32_t seq) noexcept
         return false;
     }
     break_with({UFX_ERR_REMOTE_ACCESS, UFX_UCT_CAUSE_REMOTE_ACCESS}, 0,
-               "the peer refused key, range or rights of the oldest outstanding operation");
+               "the peer refused key, range or rights of an operation", stream_.index_of(seq));
     return true;
 }
 

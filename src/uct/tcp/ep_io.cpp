@@ -157,11 +157,12 @@ unsigned ep::send_some(size_t budget, bool lone_ack) noexcept
     while (writable_ && send_error_ == 0 && budget > 0 && phase_ == phase::open) {
         source from = next_source(lone_ack);
         if (from == source::none) {
+            one_by_one_ = false;
             break;
         }
         if (from == source::replies && replies_.broken()) {
             break_with({UFX_ERR_NO_MEMORY, UFX_UCT_CAUSE_OWN_QP}, 0,
-                       "no memory to keep the data of a get whose region was deregistered");
+                       "the data of a get could not be kept when its region was deregistered");
             break;
         }
         uint64_t ack = receiver_.applied();
@@ -175,7 +176,6 @@ unsigned ep::send_some(size_t budget, bool lone_ack) noexcept
             continue;
         }
         auto bytes = static_cast<size_t>(done);
-        writable_ = bytes == out.bytes();
         ack_sent_ = bytes > fresh ? ack : ack_sent_;
         sent(from, bytes);
         budget -= std::min(budget, bytes);
@@ -189,11 +189,12 @@ size_t ep::gather(source from, batch &out, uint64_t ack) noexcept
 {
     out.reset();
     auto low = static_cast<uint32_t>(ack);
+    const size_t limit = one_by_one_ ? 1 : send_per_call;
     switch (from) {
     case source::ops:
-        return stream_.gather(out, send_per_call, low);
+        return stream_.gather(out, limit, low);
     case source::replies:
-        return replies_.gather(out, send_per_call, low);
+        return replies_.gather(out, limit, low);
     default:
         break;
     }
@@ -228,16 +229,26 @@ void ep::send_failed(source from, int error) noexcept
 {
     if (error == EAGAIN) {
         writable_ = false;
-    } else if (error == EFAULT && from == source::ops) {
-        break_with({UFX_ERR_LOCAL_PROT, UFX_UCT_CAUSE_LOCAL_PROT}, error,
-                   "a local buffer cannot be read");
     } else if (error == EFAULT) {
-        break_with({UFX_ERR_IO, UFX_UCT_CAUSE_OWN_QP}, error,
-                   "registered memory that a peer reads is gone");
+        unreadable(from);
     } else if (error != EINTR) {
         send_error_ = error; // what the peer sent before is read first
         readable_ = true;
         hung_up_ = true;
+    }
+}
+
+// The kernel does not say of which frame: so the next call takes one.
+void ep::unreadable(source from) noexcept
+{
+    if (!one_by_one_) {
+        one_by_one_ = true;
+    } else if (from == source::ops) {
+        local_fault(stream_.sending(), "a local buffer cannot be read");
+    } else {
+        replies_.unreadable(); // the peer that asks again is refused
+        break_with({UFX_ERR_LOCAL_PROT, UFX_UCT_CAUSE_LOCAL_PROT}, EFAULT,
+                   "registered memory that a peer reads is gone");
     }
 }
 

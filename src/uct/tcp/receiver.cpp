@@ -4,6 +4,7 @@
 
 #include "iface.h"
 
+#include "ucs/guarded_copy.h"
 #include "uct/base/atomics.h"
 
 #include <algorithm>
@@ -118,8 +119,8 @@ void receiver::drain_buffer_into_sink() noexcept
     while (bytes > 0) {
         const iovec &piece = pieces_[piece_];
         size_t part = std::min(bytes, piece.iov_len);
-        if (part > 0) {
-            std::memcpy(piece.iov_base, buffer_.get() + begin_, part);
+        if (part > 0 && !place(piece.iov_base, buffer_.get() + begin_, part)) {
+            return unwritable();
         }
         begin_ += part;
         bytes -= part;
@@ -131,13 +132,23 @@ void receiver::drain_buffer_into_sink() noexcept
     }
 }
 
+// Whoever registers memory answers for it; the buffer of a get is any memory.
+bool receiver::place(void *to, const void *from, size_t length) noexcept
+{
+    if (sink_ == sink::answer && answer_->form != UFX_UCT_FORM_BCOPY) {
+        return ucs::guarded_write(to, from, length);
+    }
+    std::memcpy(to, from, length);
+    return true;
+}
+
 void receiver::unwritable() noexcept
 {
     if (sink_ == sink::put) {
         refuse(); // the target's memory is gone without being deregistered
     } else {
-        owner_.break_with({UFX_ERR_LOCAL_PROT, UFX_UCT_CAUSE_LOCAL_PROT}, EFAULT,
-                          "the local buffer of a get cannot be written");
+        owner_.local_fault(owner_.stream().index_of(frame_.seq),
+                           "the local buffer of a get cannot be written");
     }
 }
 
@@ -374,13 +385,15 @@ bool receiver::take_atomic_reply(std::span<const std::byte> ext) noexcept
         return bad("a value that no atomic asked for");
     }
     uint64_t value = ucs::load_le64(ext.data());
-    if (record->atomic_size == 4) {
-        auto narrow = static_cast<uint32_t>(value);
-        std::memcpy(record->result, &narrow, sizeof(narrow));
+    auto narrow = static_cast<uint32_t>(value);
+    bool is_narrow = record->atomic_size == sizeof(narrow);
+    if (is_narrow ? ucs::guarded_write(record->result, &narrow, sizeof(narrow))
+                  : ucs::guarded_write(record->result, &value, sizeof(value))) {
+        owner_.on_answer(*record);
     } else {
-        std::memcpy(record->result, &value, sizeof(value));
+        owner_.local_fault(owner_.stream().index_of(frame_.seq),
+                           "the result of an atomic cannot be written");
     }
-    owner_.on_answer(*record);
     return true;
 }
 

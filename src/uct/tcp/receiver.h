@@ -76,6 +76,7 @@ private:
     [[nodiscard]] bool deliver_in_place() noexcept;
     [[nodiscard]] bool bad(const char *what) noexcept;
 
+    [[nodiscard]] bool place(void *to, const void *from, size_t length) noexcept;
     void refuse() noexcept;
     void drain_buffer_into_sink() noexcept;
     void consumed(size_t bytes) noexcept;

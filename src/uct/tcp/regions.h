@@ -32,7 +32,7 @@ private:
 struct region {
     std::byte *start = nullptr;
     size_t length = 0;
-    uint64_t access = 0; // of ufx_uct_mem_flags
+    uint64_t access = 0; // of ufx_uct_mem_flags; 0: nobody is let in any more
     wire::remote_key key;
     ucs::list<region_user> users;
 };

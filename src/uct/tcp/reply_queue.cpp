@@ -2,6 +2,8 @@
 // Queue of answers, sent in order, that reads target memory as late as it can.
 #include "reply_queue.h"
 
+#include "ucs/guarded_copy.h"
+
 #include <algorithm>
 #include <new>
 
@@ -20,6 +22,7 @@ constexpr size_t max_protected = size_t{256} << 20;
 void reply::take_copy(region_user &self) noexcept
 {
     auto &me = static_cast<reply &>(self);
+    me.source = nullptr;
     if (me.copy != nullptr || me.length == 0) {
         return;
     }
@@ -29,7 +32,7 @@ void reply::take_copy(region_user &self) noexcept
         return;
     }
     size_t done = me.sent > me.head_size ? std::min(me.sent - me.head_size, me.length) : 0;
-    std::memcpy(me.copy.get() + done, me.data + done, me.length - done);
+    me.broken = !ucs::guarded_read(me.copy.get() + done, me.data + done, me.length - done);
     me.data = me.copy.get();
 }
 
@@ -59,6 +62,7 @@ bool reply_queue::add_data(uint32_t seq, region &from, const std::byte *data,
         return false;
     }
     made->data = data;
+    made->source = &from;
     from.users.push_back(*made);
     return true;
 }
@@ -102,19 +106,25 @@ void reply_queue::protect(const std::byte *start, size_t length) noexcept
     }
 }
 
+void reply_queue::unreadable() noexcept
+{
+    if (!replies_.empty() && replies_.front().source != nullptr) {
+        replies_.front().source->access = 0;
+    }
+}
+
 size_t reply_queue::gather(batch &to, size_t limit, uint32_t ack) noexcept
 {
     size_t fresh = 0;
     for (reply &one : replies_) {
-        if (to.bytes() >= limit || one.broken ||
-            !to.has_room(3, sizeof(one.head) + batch::copy_limit + 8)) {
+        if (to.bytes() >= limit || one.broken || !to.has_room(3, sizeof(one.head) + 8)) {
             break;
         }
         if (one.sent == 0) {
             ucs::store_le32(one.head + wire::ack_offset, ack);
         }
         to.add(one.head, one.head_size);
-        to.add(one.data, one.length);
+        to.refer(one.data, one.length);
         to.pad(one.length);
         if (one.sent > 0) {
             to.skip(one.sent);

@@ -33,6 +33,7 @@ struct reply : region_user, ucs::list_node<reply_order> {
     size_t sent = 0;            // of head, data and padding
     size_t protected_bytes = 0; // counted by its queue
     bool broken = false;
+    region *source = nullptr; // while the data is read from there
     std::unique_ptr<std::byte[]> copy;
 
     [[nodiscard]] size_t wire_bytes() const noexcept
@@ -68,6 +69,9 @@ public:
 
     // True if the next reply has lost its data: the stream cannot go on.
     [[nodiscard]] bool broken() noexcept { return !replies_.empty() && replies_.front().broken; }
+
+    // The memory that the next reply reads cannot be read: no op is let into its region any more.
+    void unreadable() noexcept;
 
     // As in tx_stream.
     [[nodiscard]] size_t gather(batch &to, size_t limit, uint32_t ack) noexcept;

@@ -87,12 +87,12 @@ void tx_stream::stage_head(batch &to, const op_record &record, uint32_t ack) noe
 
 bool tx_stream::add_frame(batch &to, const op_record &record, uint32_t ack) noexcept
 {
-    // Head, am header and padding are staged, each piece of payload may be.
+    // Head, am header, padding and a short payload of ours are staged.
     size_t payload = payload_bytes(record);
     bool zcopy = record.form == UFX_UCT_FORM_ZCOPY && record.kind != UFX_UCT_OP_GET;
     size_t pieces = zcopy ? record.iov_count + 3 : 3;
     size_t staged = wire::header_size + wire::max_ext_size + record.header_length + 8 +
-                    (zcopy ? record.iov_count : 1) * batch::copy_limit;
+                    (zcopy ? 0 : batch::copy_limit);
     if (!to.has_room(pieces, staged)) {
         return false;
     }
@@ -106,7 +106,7 @@ bool tx_stream::add_frame(batch &to, const op_record &record, uint32_t ack) noex
         to.add(record.data, record.header_length);
         const ufx_uct_iov_t *iov = record.iov();
         for (uint32_t i = 0; i < record.iov_count; i++) {
-            to.add(iov[i].buffer, iov[i].length);
+            to.refer(iov[i].buffer, iov[i].length);
         }
     }
     to.pad(payload);
@@ -159,6 +159,16 @@ size_t tx_stream::advance(size_t bytes) noexcept
         offset_ack_ = gathered_ack_;
     }
     return payload;
+}
+
+uint64_t tx_stream::index_of(uint32_t low) noexcept
+{
+    uint64_t at = queue_.first();
+    while (at != sent_ &&
+           (queue_.at(at).is_flush() || static_cast<uint32_t>(queue_.at(at).transport[0]) != low)) {
+        at++;
+    }
+    return at;
 }
 
 op_record *tx_stream::expects_answer(uint32_t low) noexcept

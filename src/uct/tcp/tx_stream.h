@@ -79,6 +79,12 @@ public:
         return low == static_cast<uint32_t>(acked_) && (acked_ < sent_seq_ || offset_ > 0);
     }
 
+    // Of the op that is sent next, in whole or to its end.
+    [[nodiscard]] uint64_t sending() const noexcept { return sent_; }
+
+    // Of the op `low`, which is sent at least in part.
+    [[nodiscard]] uint64_t index_of(uint32_t low) noexcept;
+
     // The sent op whose answer comes next if its seq is `low`, else nullptr.
     [[nodiscard]] op_record *expects_answer(uint32_t low) noexcept;
 

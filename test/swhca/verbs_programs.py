@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The examples of rdma-core run unchanged: devices, ping-pong by polling and by events, SRQ, UD."""
 
+import tempfile
+
 from swhca_run import Checks, Fabric, need
 
 PROGRAMS = ("ibv_rc_pingpong", "ibv_srq_pingpong", "ibv_ud_pingpong")
@@ -41,12 +43,40 @@ def lids(checks):
     fabric.close()
 
 
+def scatter_to_cqe(checks):
+    with tempfile.NamedTemporaryFile("w", suffix=".faults") as knob:
+        knob.write("scatter-to-cqe on\n")
+        knob.flush()
+        fabric = Fabric("--faults", knob.name)
+        keeper = fabric.start("stdbuf", "-oL", "ibv_asyncwatch")
+        keeper.stdout.readline()  # it has opened the device, so the fabric stays
+
+        def inlined():
+            return fabric.show()["hcas"][0]["counters"]["inlined"]
+
+        for program, size in (("ibv_rc_pingpong", "-c"), ("ibv_srq_pingpong", "-e")):
+            command = [program, "-g", "1", "-n", ROUNDS, "-s", "32", size]
+            for setting, some in (("1", True), ("0", False)):
+                before = inlined()
+                statuses, outputs = fabric.pair(command, "-p",
+                                                environment={"MLX5_SCATTER_TO_CQE": setting})
+                checks.that(statuses == [0, 0] and "invalid data" not in "".join(outputs),
+                            f"{' '.join(command)}, MLX5_SCATTER_TO_CQE={setting}",
+                            "\n".join(outputs))
+                checks.that((inlined() > before) == some,
+                            f"whose receives came in their CQEs: {some}")
+        keeper.terminate()
+        keeper.communicate()
+        checks.that(fabric.close(), "nothing is left of the fabric that scatters")
+
+
 def main():
     need("ibv_devinfo", *PROGRAMS)
     checks = Checks()
     devices(checks)
     ping_pongs(checks)
     lids(checks)
+    scatter_to_cqe(checks)
     checks.end()
 
 

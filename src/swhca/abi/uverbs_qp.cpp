@@ -82,6 +82,8 @@ int uverbs_file::make_qp(const ib_uverbs_create_qp &request, const mlx5_ib_creat
     qp_request want{};
     want.type = request.qp_type;
     want.sq_signal_all = request.sq_sig_all != 0;
+    want.scatter_to_cqe = (driver.flags & MLX5_QP_FLAG_SCATTER_CQE) != 0;
+    want.allow_scatter_to_cqe = (driver.flags & MLX5_QP_FLAG_ALLOW_SCATTER_CQE) != 0;
     want.pd = request.pd_handle;
     want.send_cq = request.send_cq_handle;
     want.recv_cq = request.recv_cq_handle;

@@ -62,6 +62,7 @@ struct counters {
     uint64_t rnrs;
     uint64_t timeouts;
     uint64_t duplicates;
+    uint64_t inlined; // completions that brought their data
 };
 
 struct port {
@@ -81,6 +82,7 @@ struct port {
 struct hca {
     bool in_use;
     bool dead; // device fatal: every command fails with EIO
+    bool scatter_to_cqe; // a QP that asks for it gets small data in its CQEs
     uint64_t guid;
     uint32_t next_qpn;
     uint32_t last_qpn;       // of the QP that was destroyed last; 0: none
@@ -248,6 +250,7 @@ struct requester_state {
     uint32_t highest_psn; // one past the highest that was ever sent
     uint32_t reads;       // reads and atomics without an answer
     bool implied_nak;     // data was found lost and is asked for again; no progress since
+    inline_payload inlined; // of the read or atomic that is about to complete
     uint8_t retries_left;
     uint8_t rnr_left;
     uint64_t ack_deadline_ns; // 0: not running
@@ -302,6 +305,8 @@ struct qp {
     uint32_t rq_size;
     uint32_t rq_shift;
     uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
+    // Bytes of a read or atomic, and of a receive, that come in the CQE.
+    uint8_t inline_requests, inline_receives;
     std::atomic<uint32_t> sq_doorbell; // see doorbell_count.h; written by the owner's engine
     uint32_t events;
     qp_attributes attr;

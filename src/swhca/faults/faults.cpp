@@ -146,6 +146,9 @@ void carry_out(core &world, uint32_t hca, const fault_rule &rule) noexcept
     case fault_action::SET_LATENCY:
         one.latency_ns = rule.param;
         break;
+    case fault_action::SCATTER_TO_CQE:
+        world.shared.hcas[hca].scatter_to_cqe = rule.param != 0;
+        break;
     case fault_action::SET_LID:
         set_lid(world, hca, static_cast<uint16_t>(rule.param), !rule.silent);
         break;

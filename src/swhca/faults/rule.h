@@ -46,9 +46,10 @@ enum class fault_action : uint8_t {
     PORT_DOWN,
     PORT_UP,
     DEVICE_FATAL,
-    EVENT,       // param: enum ibv_event_type
-    SET_RATE,    // param: bit/s
-    SET_LATENCY, // param: ns
+    EVENT,          // param: enum ibv_event_type
+    SET_RATE,       // param: bit/s
+    SET_LATENCY,    // param: ns
+    SCATTER_TO_CQE, // param: whether QPs that are created from now on get it
     SET_LID,
     SET_PKEY,   // param: index << 16 | value
     SET_GID,    // param: index; `address` all zero clears it

@@ -21,6 +21,7 @@ enum class param_kind {
     DURATION,
     OPTIONAL_DURATION,
     RATE,
+    SWITCH,
     EVENT,
     PAIR,
     GID,
@@ -62,6 +63,7 @@ constexpr action_word actions[] = {
     {"event", fault_action::EVENT, param_kind::EVENT},
     {"rate", fault_action::SET_RATE, param_kind::RATE},
     {"latency", fault_action::SET_LATENCY, param_kind::DURATION},
+    {"scatter-to-cqe", fault_action::SCATTER_TO_CQE, param_kind::SWITCH},
     {"lid", fault_action::SET_LID, param_kind::NUMBER},
     {"pkey", fault_action::SET_PKEY, param_kind::PAIR},
     {"gid", fault_action::SET_GID, param_kind::GID},
@@ -194,6 +196,14 @@ bool parse_probability(std::string_view text, uint64_t &out) noexcept
     return true;
 }
 
+bool parse_switch(std::string_view text, uint64_t &out) noexcept
+{
+    bool on = false;
+    bool good = ucs::parse_bool(text, on);
+    out = on ? 1 : 0;
+    return good;
+}
+
 bool parse_state(std::string_view text, uint64_t &out) noexcept
 {
     const auto *found = std::find(states.begin(), states.end(), text);
@@ -238,6 +248,8 @@ bool read_param(word_reader &in, const action_word &word, fault_rule &out)
         return true;
     case param_kind::RATE:
         return in.value(word.name, parse_rate, out.param);
+    case param_kind::SWITCH:
+        return in.value(word.name, parse_switch, out.param);
     case param_kind::EVENT:
         return in.value(word.name, parse_event, out.param);
     case param_kind::PAIR: {

@@ -100,7 +100,12 @@ void write_cqe(core &world, cq &one, const completion &what) noexcept
     uint32_t slot = one.produced & ((1u << one.log_size) - 1);
     uint64_t va =
         one.buffer + static_cast<uint64_t>(slot) * one.cqe_bytes + (one.cqe_bytes - cqe_bytes);
-    cqe_image image = encode(what, (one.produced >> one.log_size & 1) != 0);
+    cqe_image image = encode(what, (one.produced >> one.log_size & 1) != 0, one.cqe_bytes);
+    if (what.inlined.bytes > 0 && one.cqe_bytes > cqe_bytes &&
+        !world.memory.write(owner_of(world, one), va - cqe_bytes, what.inlined.data.data(),
+                            what.inlined.data.size())) {
+        return;
+    }
     if (!world.memory.write(owner_of(world, one), va, image.data(), image.size())) {
         return;
     }
@@ -163,6 +168,10 @@ void complete(core &world, qp &one, uint32_t cq_index, completion what) noexcept
         if (rule != nullptr && rule->action == fault_action::HOLD_CQE) {
             due_ns = world.now_ns + rule->param;
         }
+    }
+    if (what.inlined.bytes > 0) {
+        one.counters.inlined++;
+        world.hca_of(one).counters.inlined++;
     }
     for (int copies = twice ? 2 : 1; copies > 0; copies--) {
         if (due_ns != 0 || waits(world.shared, cq_index)) {

@@ -72,6 +72,31 @@ bool take_from_queue(core &world, qp &one, receive &into) noexcept
     return true;
 }
 
+// The data segments of the held WQE, one after the other.
+class segment_list {
+public:
+    [[nodiscard]] bool read(core &world, const qp &one) noexcept
+    {
+        const receive &from = one.resp.receive;
+        count_ = std::min<uint32_t>(from.sges, max_sges);
+        return world.memory.read(one.process, from.wqe, bytes_.data(), count_ * wqe_segment_bytes);
+    }
+
+    [[nodiscard]] bool next(data_segment &out) noexcept
+    {
+        if (at_ == count_) {
+            return false;
+        }
+        auto segment = std::span(bytes_).subspan(at_++ * wqe_segment_bytes, wqe_segment_bytes);
+        return parse_receive_segment(segment, out);
+    }
+
+private:
+    std::array<std::byte, max_wqe_bytes> bytes_;
+    uint32_t count_ = 0;
+    uint32_t at_ = 0;
+};
+
 } // namespace
 
 bool take_receive(core &world, qp &one) noexcept
@@ -88,18 +113,13 @@ uint8_t scatter_receive(core &world, qp &one, const payload &data, uint64_t leng
 {
     receive &into = one.resp.receive;
     uint32_t key_pd = one.srq == no_index ? one.pd : world.shared.srqs[one.srq].pd;
-    std::array<std::byte, max_wqe_bytes> list;
-    uint32_t count = std::min<uint32_t>(into.sges, max_sges);
-    if (!world.memory.read(one.process, into.wqe, list.data(), count * wqe_segment_bytes)) {
+    segment_list list;
+    if (!list.read(world, one)) {
         return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
     }
     uint64_t skip = into.offset;
-    for (uint32_t i = 0; i < count && length > 0; i++) {
-        data_segment sge{};
-        if (!parse_receive_segment(
-                std::span(list).subspan(i * wqe_segment_bytes, wqe_segment_bytes), sge)) {
-            break;
-        }
+    data_segment sge{};
+    while (length > 0 && list.next(sge)) {
         if (skip >= sge.length) {
             skip -= sge.length;
             continue;
@@ -117,6 +137,29 @@ uint8_t scatter_receive(core &world, qp &one, const payload &data, uint64_t leng
         skip = 0;
     }
     return length == 0 ? 0 : static_cast<uint8_t>(MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR);
+}
+
+uint8_t receive_in_cqe(core &world, qp &one, const payload &data, uint32_t length,
+                       inline_payload &into) noexcept
+{
+    segment_list list;
+    if (!list.read(world, one)) {
+        return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+    }
+    uint64_t room = 0;
+    data_segment sge{};
+    while (list.next(sge)) {
+        room += sge.length;
+    }
+    if (length > room) {
+        return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+    }
+    into.bytes = static_cast<uint8_t>(length);
+    one.resp.receive.offset = length;
+    bool copied =
+        copy_payload(world, data, 0,
+                     {world.memory.self(), reinterpret_cast<uintptr_t>(into.data.data()), length});
+    return copied ? 0 : static_cast<uint8_t>(MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
 }
 
 void flush_receive_queue(core &world, qp &one) noexcept

@@ -18,6 +18,10 @@ namespace ufx::swhca {
 [[nodiscard]] uint8_t scatter_receive(core &world, qp &one, const payload &data, uint64_t length,
                                       uint64_t offset = 0) noexcept;
 
+// The same for a whole message that goes into the CQE: only its length is checked.
+[[nodiscard]] uint8_t receive_in_cqe(core &world, qp &one, const payload &data, uint32_t length,
+                                     inline_payload &into) noexcept;
+
 // Completes every receive of the QP's own queue with a flush error, or says that an SRQ's user has
 // taken its last one.
 void flush_receive_queue(core &world, qp &one) noexcept;

@@ -105,6 +105,17 @@ void receive_nak(core &world, qp &one, const packet &what) noexcept
     retry(world, one, what.psn);
 }
 
+// Small data of a WQE that has a CQE may go there, which is written as soon as this is
+// acknowledged.
+bool land_in_cqe(core &world, qp &one, const packet &what, const payload &data) noexcept
+{
+    inline_payload &into = one.req.inlined;
+    into.bytes = static_cast<uint8_t>(what.length);
+    return copy_payload(
+        world, data, 0,
+        {world.memory.self(), reinterpret_cast<uintptr_t>(into.data.data()), what.length});
+}
+
 // Data of a read, or the old value of an atomic, which lands where the WQE says.
 bool land(core &world, qp &one, const sent_wqe &entry, const packet &what,
           const payload &data) noexcept
@@ -116,6 +127,9 @@ bool land(core &world, qp &one, const sent_wqe &entry, const packet &what,
         offset + what.length > entry.length ||
         !gather(world, one, fetched, offset, what.length, IBV_ACCESS_LOCAL_WRITE, landing)) {
         return false;
+    }
+    if (entry.signaled && entry.length > 0 && entry.length <= one.inline_requests) {
+        return land_in_cqe(world, one, what, data);
     }
     uint64_t done = 0;
     for (uint32_t i = 0; i < landing.count; i++) {

@@ -103,9 +103,10 @@ void accept(core &world, qp &one, const packet &what, uint32_t psns) noexcept
 }
 
 void complete_receive(core &world, qp &one, const packet &what, uint8_t opcode, uint32_t bytes,
-                      uint8_t syndrome) noexcept
+                      uint8_t syndrome, const inline_payload &with = {}) noexcept
 {
     completion done{};
+    done.inlined = with;
     done.opcode = syndrome == 0 ? opcode : static_cast<uint8_t>(MLX5_CQE_RESP_ERR);
     done.syndrome = syndrome;
     done.solicited = what.solicited;
@@ -136,7 +137,10 @@ void receive_send(core &world, qp &one, const packet &what, const payload &data)
     }
     one.resp.in_message = !what.last;
     one.resp.message_kind = what.kind;
-    uint8_t syndrome = scatter_receive(world, one, data, what.length);
+    inline_payload inlined{};
+    bool small = what.first && what.last && what.length > 0 && what.length <= one.inline_receives;
+    uint8_t syndrome = small ? receive_in_cqe(world, one, data, what.length, inlined)
+                             : scatter_receive(world, one, data, what.length);
     if (syndrome != 0 && is_severed(world, one.process, data)) {
         return;
     }
@@ -152,7 +156,7 @@ void receive_send(core &world, qp &one, const packet &what, const payload &data)
     if (what.last) {
         complete_receive(world, one, what,
                          what.has_imm ? MLX5_CQE_RESP_SEND_IMM : MLX5_CQE_RESP_SEND,
-                         one.resp.receive.offset, 0);
+                         one.resp.receive.offset, 0, inlined);
     }
 }
 

@@ -72,9 +72,10 @@ bool gather(core &world, const qp &one, const fetched_wqe &from, uint64_t offset
 }
 
 void complete_send(core &world, qp &one, uint8_t opcode, uint16_t index, uint32_t length,
-                   uint8_t syndrome) noexcept
+                   uint8_t syndrome, const inline_payload &with) noexcept
 {
     completion what{};
+    what.inlined = with;
     what.opcode = syndrome == 0 ? MLX5_CQE_REQ : MLX5_CQE_REQ_ERR;
     what.syndrome = syndrome;
     what.sent_opcode = opcode;

@@ -31,9 +31,9 @@ struct fetched_wqe {
 [[nodiscard]] bool gather(core &world, const qp &one, const fetched_wqe &from, uint64_t offset,
                           uint64_t length, uint32_t access, payload &out) noexcept;
 
-// Reports that the WQE at `index` is complete: `syndrome` 0 is success.
+// Reports that the WQE at `index` is complete: `syndrome` 0 is success. `with` is data that came.
 void complete_send(core &world, qp &one, uint8_t opcode, uint16_t index, uint32_t length,
-                   uint8_t syndrome) noexcept;
+                   uint8_t syndrome, const inline_payload &with = {}) noexcept;
 
 } // namespace ufx::swhca
 

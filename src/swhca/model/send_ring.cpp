@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <infiniband/mlx5dv.h>
+#include <utility>
 
 namespace ufx::swhca {
 
@@ -38,7 +39,9 @@ void retire(core &world, qp &one) noexcept
             return;
         }
         if (entry.signaled) {
-            complete_send(world, one, entry.opcode, entry.index, entry.length, 0);
+            inline_payload none{};
+            complete_send(world, one, entry.opcode, entry.index, entry.length, 0,
+                          entry.read_like ? std::exchange(req.inlined, none) : none);
         }
         req.head++;
     }

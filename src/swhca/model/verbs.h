@@ -72,6 +72,8 @@ struct srq_request {
 struct qp_request {
     uint8_t type;
     bool sq_signal_all;
+    bool scatter_to_cqe;       // small data in CQEs, if the device has it
+    bool allow_scatter_to_cqe; // of reads and atomics too, though not all are signaled
     uint32_t pd;
     uint32_t send_cq;
     uint32_t recv_cq;

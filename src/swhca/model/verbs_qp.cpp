@@ -193,6 +193,18 @@ uint32_t inherit_qpn(core &world, uint32_t hca_index, uint32_t index) noexcept
     return qpn;
 }
 
+// As the mlx5 driver sets the QP up: receives of an RC QP have a CQE each, requests only if all are
+// signaled or the program takes it on itself.
+void set_up_scatter(core &world, const qp_request &want, qp &one) noexcept
+{
+    const cq *cqs = world.shared.cqs;
+    bool scatters =
+        world.hca_of(one).scatter_to_cqe && want.scatter_to_cqe && want.type == IBV_QPT_RC;
+    bool requests = scatters && (want.sq_signal_all || want.allow_scatter_to_cqe);
+    one.inline_receives = scatters ? inline_room(cqs[want.recv_cq].cqe_bytes) : uint8_t{0};
+    one.inline_requests = requests ? inline_room(cqs[want.send_cq].cqe_bytes) : uint8_t{0};
+}
+
 int check_create(core &world, uint32_t context_index, const qp_request &want)
 {
     image &shared = world.shared;
@@ -266,6 +278,7 @@ int create_qp(core &world, uint32_t context_index, const qp_request &want, uint3
     one.max_send_sge = want.max_send_sge;
     one.max_recv_sge = want.max_recv_sge;
     one.max_inline = want.max_inline;
+    set_up_scatter(world, want, one);
     one.events = 0;
     one.counters = {};
     shared.pds[want.pd].users++;

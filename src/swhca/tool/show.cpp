@@ -32,7 +32,8 @@ json_value of_counters(const counters &from)
             {"naks", from.naks},
             {"rnrs", from.rnrs},
             {"timeouts", from.timeouts},
-            {"duplicates", from.duplicates}};
+            {"duplicates", from.duplicates},
+            {"inlined", from.inlined}};
 }
 
 std::string gid_text(const gid &one)

@@ -11,6 +11,18 @@ namespace ufx::swhca {
 
 inline constexpr uint32_t cqe_bytes = 64;
 
+// Small data that a CQE brings itself ("scatter to CQE").
+struct inline_payload {
+    uint8_t bytes; // 0: none
+    std::array<std::byte, cqe_bytes> data;
+};
+
+// What a CQE of `total` bytes (64 or 128) has room for: its first half, or all before the last 64.
+[[nodiscard]] constexpr uint8_t inline_room(uint32_t total) noexcept
+{
+    return static_cast<uint8_t>(total / 2);
+}
+
 struct completion {
     uint8_t opcode;   // MLX5_CQE_*
     uint8_t syndrome; // of an error
@@ -25,6 +37,7 @@ struct completion {
     uint32_t flags_rqpn; // of a datagram: source QP and kind of packet
     uint16_t slid;
     uint64_t timestamp;
+    inline_payload inlined;
 };
 
 // Whether a completion (MLX5_CQE_*) is one of a send queue.
@@ -40,8 +53,10 @@ struct completion {
 
 using cqe_image = std::array<std::byte, cqe_bytes>;
 
-// `owner` is the bit that tells this turn of the queue from the last one.
-[[nodiscard]] cqe_image encode(const completion &from, bool owner) noexcept;
+// The last 64 bytes of a CQE of `total` bytes. `owner` is the bit that tells this turn of the queue
+// from the last one.
+[[nodiscard]] cqe_image encode(const completion &from, bool owner,
+                               uint32_t total = cqe_bytes) noexcept;
 
 } // namespace ufx::swhca
 

@@ -5,11 +5,14 @@ CATCH_TESTS += test_swhca
 test_swhca_SOURCES = \
 	%D%/rig.cpp \
 	%D%/rig.h \
+	%D%/rig_bytes.h \
+	%D%/rig_endpoint.cpp \
 	%D%/test_engine.cpp \
 	%D%/test_faults.cpp \
 	%D%/test_faults_commands.cpp \
 	%D%/test_faults_device.cpp \
 	%D%/test_parts.cpp \
+	%D%/test_scatter_to_cqe.cpp \
 	%D%/test_protocol.cpp \
 	%D%/test_protocol_requester.cpp \
 	%D%/test_protocol_responder.cpp \

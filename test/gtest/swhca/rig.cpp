@@ -3,6 +3,8 @@
 // one wrong number in the model cannot pass on both sides.
 #include "rig.h"
 
+#include "rig_bytes.h"
+
 #include "swhca/engine/membership.h"
 #include "swhca/faults/faults.h"
 #include "swhca/faults/schedule.h"
@@ -16,47 +18,6 @@
 #include <unistd.h>
 
 namespace ufx::test {
-
-namespace {
-
-using bytes = std::vector<uint8_t>;
-
-void be16(bytes &to, uint16_t value)
-{
-    to.push_back(static_cast<uint8_t>(value >> 8));
-    to.push_back(static_cast<uint8_t>(value));
-}
-
-void be32(bytes &to, uint32_t value)
-{
-    be16(to, static_cast<uint16_t>(value >> 16));
-    be16(to, static_cast<uint16_t>(value));
-}
-
-void be64(bytes &to, uint64_t value)
-{
-    be32(to, static_cast<uint32_t>(value >> 32));
-    be32(to, static_cast<uint32_t>(value));
-}
-
-void data_segment(bytes &to, const region &of, size_t offset, uint32_t length)
-{
-    be32(to, length);
-    be32(to, of.key);
-    be64(to, of.at(offset));
-}
-
-uint32_t swap(uint32_t value)
-{
-    return __builtin_bswap32(value);
-}
-
-constexpr uint8_t completion_flag = 8;
-constexpr uint8_t solicited_flag = 2;
-constexpr uint8_t fence_flag = 4 << 5;
-constexpr uint32_t receive_shift = 6;
-
-} // namespace
 
 swhca::fabric_options rig::two_devices()
 {
@@ -111,10 +72,10 @@ void rig::clear_faults()
     });
 }
 
-device::device(rig &of, uint32_t hca, uint32_t entries)
-    : on(of), cq_buffer_(entries * 64, 0), entries_(entries)
+device::device(rig &of, uint32_t hca, uint32_t entries, uint32_t entry_bytes)
+    : on(of), cq_buffer_(entries * entry_bytes, 0), entries_(entries), entry_bytes_(entry_bytes)
 {
-    for (size_t i = 63; i < cq_buffer_.size(); i += 64) {
+    for (size_t i = entry_bytes - 1; i < cq_buffer_.size(); i += entry_bytes) {
         cq_buffer_[i] = 0xf1; // invalid, owned by the hardware
     }
     REQUIRE(::pipe2(async_, O_NONBLOCK | O_CLOEXEC) == 0);
@@ -126,7 +87,7 @@ device::device(rig &of, uint32_t hca, uint32_t entries)
             0);
     swhca::cq_request want{};
     want.entries = entries;
-    want.cqe_bytes = 64;
+    want.cqe_bytes = entry_bytes;
     want.buffer = reinterpret_cast<uintptr_t>(cq_buffer_.data());
     want.doorbell = reinterpret_cast<uintptr_t>(cq_doorbell_);
     want.user_handle = 0xc0;
@@ -161,7 +122,7 @@ region device::make_region(size_t size, uint32_t access)
 
 std::optional<cqe> device::poll()
 {
-    const uint8_t *at = &cq_buffer_[(consumed_ % entries_) * 64];
+    const uint8_t *at = &cq_buffer_[(consumed_ % entries_ + 1) * entry_bytes_ - 64];
     bool turn = (consumed_ / entries_ & 1) != 0;
     uint8_t own = at[63];
     if (own >> 4 == 0xf || (own & 1) != (turn ? 1 : 0)) {
@@ -179,6 +140,11 @@ std::optional<cqe> device::poll()
     out.syndrome = error ? at[55] : 0;
     out.bytes = error ? 0 : ucs::load_be<uint32_t>(at + 44);
     out.imm = error ? 0 : ucs::load_be<uint32_t>(at + 36);
+    if ((own & 4) != 0) { // in the first half of the CQE, or in the 64 bytes before it
+        out.inlined.assign(at, at + out.bytes);
+    } else if ((own & 8) != 0) {
+        out.inlined.assign(at - 64, at - 64 + out.bytes);
+    }
     return out;
 }
 
@@ -236,235 +202,6 @@ void shared_queue::post(const region &into, size_t offset, uint32_t length)
     std::memcpy(&buffer_[posted_ % size_ * 64 + 16], segment.data(), segment.size());
     posted_++;
     doorbell_[0] = swap(posted_ & 0xffff);
-}
-
-endpoint::endpoint(device &of, uint8_t type, const shared_queue *srq)
-    : on(of), buffer_((receives << receive_shift) + blocks * 64, 0)
-{
-    swhca::qp_request want{};
-    want.type = type;
-    want.pd = on.pd;
-    want.send_cq = want.recv_cq = on.cq;
-    want.srq = srq == nullptr ? swhca::no_index : srq->handle;
-    want.max_send_wr = blocks;
-    want.max_recv_wr = receives;
-    want.max_send_sge = want.max_recv_sge = 1;
-    want.sq_blocks = blocks;
-    want.rq_size = receives;
-    want.rq_shift = receive_shift;
-    want.buffer = reinterpret_cast<uintptr_t>(buffer_.data());
-    want.doorbell = reinterpret_cast<uintptr_t>(doorbell_);
-    want.user_handle = 0x90;
-    REQUIRE(on.on.command([&](swhca::core &world) {
-        return swhca::create_qp(world, on.context, want, handle, qpn);
-    }) == 0);
-}
-
-void endpoint::connect(const endpoint &peer, uint32_t psn, const qp_settings &with)
-{
-    swhca::image &shared = on.on.shared();
-    swhca::qp_attributes attr{};
-    attr.mtu = with.mtu;
-    attr.timeout = with.timeout;
-    attr.retry_count = with.retry_count;
-    attr.rnr_retry = with.rnr_retry;
-    attr.min_rnr_timer = 1; // 10 us
-    attr.max_rd_atomic = with.max_rd_atomic;
-    attr.max_dest_rd_atomic = with.max_dest_rd_atomic;
-    attr.port_num = 1;
-    attr.access = with.access;
-    attr.dest_qpn = peer.qpn;
-    attr.rq_psn = attr.sq_psn = psn;
-    attr.path.global = true;
-    attr.path.dgid = shared.hcas[shared.contexts[peer.on.context].hca].port.gids[1];
-    // IBV_QP_* bits: what INIT, RTR and RTS need.
-    struct {
-        uint8_t state;
-        uint32_t mask;
-    } steps[] = {{1, 1 | 0x8 | 0x10 | 0x20},
-                 {2, 1 | 0x80 | 0x100 | 0x1000 | 0x8000 | 0x20000 | 0x100000},
-                 {3, 1 | 0x200 | 0x400 | 0x800 | 0x2000 | 0x10000}};
-    for (const auto &each : steps) {
-        REQUIRE(on.on.command([&](swhca::core &world) {
-            return swhca::modify_qp(world, on.context, handle, each.mask, each.state, attr);
-        }) == 0);
-    }
-}
-
-void endpoint::start_datagrams(uint32_t qkey)
-{
-    swhca::qp_attributes attr{};
-    attr.port_num = 1;
-    attr.qkey = qkey;
-    struct {
-        uint8_t state;
-        uint32_t mask;
-    } steps[] = {{1, 1 | 0x10 | 0x20 | 0x40}, {2, 1}, {3, 1 | 0x10000}};
-    for (const auto &each : steps) {
-        REQUIRE(on.on.command([&](swhca::core &world) {
-            return swhca::modify_qp(world, on.context, handle, each.mask, each.state, attr);
-        }) == 0);
-    }
-}
-
-void endpoint::post(uint8_t opcode, uint8_t flags, uint32_t imm, const bytes &segments)
-{
-    bytes wqe;
-    be32(wqe, static_cast<uint32_t>(posted_) << 8 | opcode);
-    be32(wqe, qpn << 8 | static_cast<uint32_t>(1 + (segments.size() + 15) / 16));
-    be32(wqe, flags);
-    be32(wqe, imm);
-    wqe.insert(wqe.end(), segments.begin(), segments.end());
-    wqe.resize((wqe.size() + 63) / 64 * 64);
-    for (size_t i = 0; i < wqe.size(); i += 64) {
-        std::memcpy(&buffer_[(receives << receive_shift) + (posted_ % blocks) * 64], &wqe[i], 64);
-        posted_++;
-    }
-    doorbell_[1] = swap(posted_);
-}
-
-void endpoint::raw(const bytes &wqe)
-{
-    std::memcpy(&buffer_[(receives << receive_shift) + (posted_ % blocks) * 64], wqe.data(),
-                std::min<size_t>(wqe.size(), 64));
-    posted_++;
-    doorbell_[1] = swap(posted_);
-}
-
-bytes endpoint::remote(const region &to, size_t offset) const
-{
-    bytes segment;
-    be64(segment, to.at(offset));
-    be32(segment, to.key);
-    be32(segment, 0);
-    return segment;
-}
-
-void endpoint::write(const region &from, uint32_t length, const region &to, size_t offset,
-                     bool fence)
-{
-    bytes segments = remote(to, offset);
-    if (length > 0) {
-        data_segment(segments, from, 0, length);
-    }
-    post(0x08, completion_flag | (fence ? fence_flag : 0), 0, segments);
-}
-
-void endpoint::write_imm(const region &from, uint32_t length, const region &to, uint32_t imm)
-{
-    bytes segments = remote(to, 0);
-    data_segment(segments, from, 0, length);
-    post(0x09, completion_flag, imm, segments);
-}
-
-void endpoint::send(const region &from, uint32_t length, bool solicited)
-{
-    bytes segments;
-    data_segment(segments, from, 0, length);
-    post(0x0a, completion_flag | (solicited ? solicited_flag : 0), 0, segments);
-}
-
-void endpoint::send_inline(std::string_view text)
-{
-    bytes segments;
-    be32(segments, 0x80000000u | static_cast<uint32_t>(text.size()));
-    segments.insert(segments.end(), text.begin(), text.end());
-    segments.resize((segments.size() + 15) / 16 * 16);
-    post(0x0a, completion_flag, 0, segments);
-}
-
-void endpoint::read(const region &into, uint32_t length, const region &from)
-{
-    bytes segments = remote(from, 0);
-    data_segment(segments, into, 0, length);
-    post(0x10, completion_flag, 0, segments);
-}
-
-void endpoint::fetch_add(const region &into, const region &at, uint64_t add)
-{
-    bytes segments = remote(at, 0);
-    be64(segments, add);
-    be64(segments, 0);
-    data_segment(segments, into, 0, 8);
-    post(0x12, completion_flag, 0, segments);
-}
-
-void endpoint::compare_swap(const region &into, const region &at, uint64_t compare,
-                            uint64_t swap_to)
-{
-    bytes segments = remote(at, 0);
-    be64(segments, swap_to);
-    be64(segments, compare);
-    data_segment(segments, into, 0, 8);
-    post(0x11, completion_flag, 0, segments);
-}
-
-void endpoint::send_to(const region &from, uint32_t length, const endpoint &peer, uint32_t qkey)
-{
-    swhca::image &shared = on.on.shared();
-    bytes segments;
-    be32(segments, qkey);
-    be32(segments, 0);
-    be32(segments, peer.qpn);
-    segments.resize(28);
-    be32(segments, 1u << 20); // GID index 1
-    const swhca::gid &to = shared.hcas[shared.contexts[peer.on.context].hca].port.gids[1];
-    segments.insert(segments.end(), std::begin(to.raw), std::end(to.raw));
-    data_segment(segments, from, 0, length);
-    post(0x0a, completion_flag, 0, segments);
-}
-
-void endpoint::receive(const region &into, size_t offset, uint32_t length)
-{
-    bytes segments;
-    data_segment(segments, into, offset, length);
-    be32(segments, 0);
-    be32(segments, 0x100);
-    be64(segments, 0);
-    std::memcpy(&buffer_[(received_ % receives) << receive_shift], segments.data(),
-                segments.size());
-    received_++;
-    doorbell_[0] = swap(received_);
-}
-
-void endpoint::rewind()
-{
-    posted_ = received_ = 0;
-    doorbell_[0] = doorbell_[1] = 0;
-}
-
-int endpoint::to_state(uint8_t state, uint32_t mask)
-{
-    return on.on.command([&](swhca::core &world) {
-        return swhca::modify_qp(world, on.context, handle, mask, state, {});
-    });
-}
-
-swhca::qp_attributes endpoint::query()
-{
-    uint8_t state = 0;
-    swhca::qp_attributes out{};
-    REQUIRE(on.on.command([&](swhca::core &world) {
-        return swhca::query_qp(world, on.context, handle, state, out);
-    }) == 0);
-    return out;
-}
-
-uint8_t endpoint::state()
-{
-    return inside().state;
-}
-
-swhca::qp &endpoint::inside()
-{
-    return on.on.shared().qps[handle];
-}
-
-int endpoint::destroy()
-{
-    uint32_t events = 0;
-    return on.on.command(
-        [&](swhca::core &world) { return swhca::destroy_qp(world, on.context, handle, events); });
 }
 
 pair::pair(const qp_settings &with, const swhca::fabric_options &options) : fabric(options)

@@ -26,6 +26,7 @@ struct cqe {
     uint32_t qpn;
     uint32_t bytes;
     uint32_t imm;
+    std::vector<uint8_t> inlined; // data that came with it
 };
 
 struct event {
@@ -91,7 +92,7 @@ class device {
 public:
     static constexpr uint32_t cq_entries = 1024;
 
-    device(rig &on, uint32_t hca, uint32_t entries = cq_entries);
+    device(rig &on, uint32_t hca, uint32_t entries = cq_entries, uint32_t entry_bytes = 64);
     ~device();
 
     [[nodiscard]] region make_region(size_t size, uint32_t access);
@@ -110,6 +111,7 @@ private:
     uint32_t cq_doorbell_[2] = {};
     uint32_t consumed_ = 0;
     uint32_t entries_;
+    uint32_t entry_bytes_;
     uint32_t arms_ = 0;
     int async_[2];
     int channel_[2];
@@ -140,12 +142,21 @@ struct qp_settings {
     uint32_t access = 0xf;
 };
 
+// What a QP asks for when it is made: data in its completions, for requests too if all are signaled
+// or if it allows it.
+struct qp_options {
+    bool signal_all = false;
+    bool scatter_to_cqe = false;
+    bool allow_scatter_to_cqe = false;
+};
+
 class endpoint {
 public:
     static constexpr uint32_t blocks = 256;
     static constexpr uint32_t receives = 64;
 
-    explicit endpoint(device &on, uint8_t type = 2, const shared_queue *srq = nullptr);
+    explicit endpoint(device &on, uint8_t type = 2, const shared_queue *srq = nullptr,
+                      const qp_options &options = {});
 
     // To RTS; both PSNs begin at `psn`.
     void connect(const endpoint &peer, uint32_t psn = 100, const qp_settings &with = {});
@@ -156,7 +167,7 @@ public:
     void write_imm(const region &from, uint32_t length, const region &to, uint32_t imm);
     void send(const region &from, uint32_t length, bool solicited = false);
     void send_inline(std::string_view text);
-    void read(const region &into, uint32_t length, const region &from);
+    void read(const region &into, uint32_t length, const region &from, bool signaled = true);
     void fetch_add(const region &into, const region &at, uint64_t add);
     void compare_swap(const region &into, const region &at, uint64_t compare, uint64_t swap);
     void send_to(const region &from, uint32_t length, const endpoint &peer, uint32_t qkey);

@@ -4,7 +4,7 @@
 if SWHCA
 noinst_LTLIBRARIES += libswhca_model.la
 UNIT_swhca_base = %D%/engine/address_space.cpp %D%/engine/guarded_copy.cpp \
-	%D%/engine/process_memory.cpp %D%/engine/wakeup.cpp %D%/fabric/fabric.cpp %D%/wire/cqe.cpp \
+	%D%/engine/process_memory.cpp %D%/fabric/fabric.cpp %D%/fabric/wakeup.cpp %D%/wire/cqe.cpp \
 	%D%/wire/wqe.cpp
 UNIT_swhca_faults = %D%/faults/schedule.cpp
 UNIT_swhca_model = %D%/model/completion_queue.cpp %D%/model/datagram.cpp %D%/model/device.cpp \
@@ -21,9 +21,9 @@ SWHCA_MODEL_SOURCES = $(UNIT_swhca_base) $(UNIT_swhca_model) $(UNIT_swhca_protoc
 	%D%/abi/command.h %D%/abi/event_pipe.h %D%/abi/uverbs_file.h \
 	%D%/engine/address_space.h %D%/engine/engine.h %D%/engine/guarded_copy.h %D%/engine/link.h \
 	%D%/engine/membership.h \
-	%D%/engine/process_memory.h %D%/engine/wakeup.h \
+	%D%/engine/process_memory.h %D%/engine/spinner.h \
 	%D%/fabric/bitmap.h %D%/fabric/doorbell_count.h %D%/fabric/fabric.h %D%/fabric/image.h \
-	%D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h \
+	%D%/fabric/wakeup.h %D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h \
 	%D%/model/completion_queue.h %D%/model/core.h %D%/model/datagram.h %D%/model/device.h \
 	%D%/model/events.h %D%/model/lookup.h %D%/model/payload.h %D%/model/queue_pair.h \
 	%D%/model/receive_queue.h %D%/model/requester.h %D%/model/responder.h \

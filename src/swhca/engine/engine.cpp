@@ -4,9 +4,9 @@
 #include "engine.h"
 
 #include "link.h"
-#include "wakeup.h"
 
 #include "swhca/fabric/doorbell_count.h"
+#include "swhca/fabric/wakeup.h"
 #include "swhca/faults/faults.h"
 #include "swhca/model/completion_queue.h"
 #include "swhca/model/events.h"
@@ -27,28 +27,42 @@ constexpr uint32_t max_rounds = 4;       // of passes for others; the helper doe
 
 } // namespace
 
-uint64_t engine::pass(uint64_t now_ns) noexcept
+uint64_t engine::pass(uint64_t now_ns, engine_caller by) noexcept
 {
-    image_lock lock(shared_);
-    core world{shared_, memory_, now_ns};
-    recover(world, lock);
-    return finish(world);
+    uint64_t next_ns = 0;
+    {
+        image_lock lock(shared_);
+        lock.looks_again();
+        core world{shared_, memory_, now_ns};
+        recover(world, lock);
+        next_ns = finish(world, by);
+    }
+    look_again(now_ns);
+    return next_ns;
 }
 
 void engine::try_pass(uint64_t now_ns) noexcept
 {
-    // Work that is added while another engine holds the lock is seen by this loop or by that one.
-    for (uint32_t rounds = 0; rounds < max_rounds; rounds++) {
-        if (!has_due(now_ns)) {
-            return;
-        }
+    for (uint32_t rounds = 0; rounds < max_rounds && has_due(now_ns); rounds++) {
         image_lock lock(shared_, std::try_to_lock);
         if (!lock.held()) {
-            return;
+            return; // the holder looks again
         }
+        lock.looks_again();
         core world{shared_, memory_, now_ns};
         recover(world, lock);
         (void)finish(world);
+    }
+    if (has_work()) {
+        wake_for_pending(shared_);
+    }
+}
+
+// What others have posted meanwhile, who could not have the lock.
+void engine::look_again(uint64_t now_ns) noexcept
+{
+    if (has_work()) {
+        try_pass(now_ns);
     }
 }
 
@@ -61,25 +75,32 @@ void engine::recover(core &world, const image_lock &lock) noexcept
     }
 }
 
-uint64_t engine::finish(core &world) noexcept
+uint64_t engine::finish(core &world, engine_caller by) noexcept
 {
     uint64_t next_ns = run_timed_rules(world);
     next_ns = std::min(next_ns, release_held_cqes(world));
-    next_ns = std::min(next_ns, run_all_timers(world));
+    next_ns = std::min(next_ns, run_all_timers(world, by));
     (void)deliver_due(world);
     run_pending(world);
-    next_ns = std::min(next_ns, run_all_timers(world));
+    next_ns = std::min(next_ns, run_all_timers(world, by));
     next_ns = std::min(next_ns, deliver_due(world));
     check_arms(world);
     if (!shared_.pending.empty()) {
         next_ns = world.now_ns;
     }
     shared_.next_due_ns.store(next_ns, std::memory_order_release);
-    // The helper of this process looks after what this pass leaves.
-    if (next_ns < shared_.processes[self()].sleeps_until.load(std::memory_order_seq_cst)) {
-        wake_process(shared_, self());
-    }
+    wake_if_later(self(), next_ns, by); // its helper looks after what this pass leaves
     return next_ns;
+}
+
+void engine::wake_if_later(uint32_t process, uint64_t due_ns, engine_caller by) noexcept
+{
+    std::atomic<uint64_t> &until_ns = shared_.processes[process].sleeps_until;
+    bool for_itself = by == engine_caller::HELPER && process == self();
+    if (!for_itself && due_ns < until_ns.load(std::memory_order_seq_cst)) {
+        until_ns.store(due_ns, std::memory_order_seq_cst); // once is enough
+        wake_process(shared_, process);
+    }
 }
 
 void engine::run_pending(core &world) noexcept
@@ -111,7 +132,7 @@ void engine::run_pending(core &world) noexcept
     }
 }
 
-uint64_t engine::run_all_timers(core &world) noexcept
+uint64_t engine::run_all_timers(core &world, engine_caller by) noexcept
 {
     uint64_t next_ns = UINT64_MAX;
     uint32_t index = shared_.timers.next(0);
@@ -121,7 +142,10 @@ uint64_t engine::run_all_timers(core &world) noexcept
             shared_.timers.remove(index);
         } else if (memory_.reaches(one.process)) {
             shared_.working_on = index;
-            next_ns = std::min(next_ns, run_timers(world, one));
+            uint64_t due_ns = run_timers(world, one);
+            next_ns = std::min(next_ns, due_ns);
+            // Its own helper too, in case that this process does not live so long.
+            wake_if_later(one.process, due_ns, by);
         }
     }
     return next_ns;

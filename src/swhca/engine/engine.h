@@ -10,8 +10,14 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 namespace ufx::swhca {
+
+enum class engine_caller : uint8_t {
+    PROGRAM,
+    HELPER, // the helper thread, which need not be woken for what it leaves to itself
+};
 
 class engine {
 public:
@@ -19,7 +25,7 @@ public:
 
     // Takes the lock and works off what there is; returns when the next timer or delivery is due,
     // or UINT64_MAX. Bounded: it may leave work in `pending`.
-    uint64_t pass(uint64_t now_ns) noexcept;
+    uint64_t pass(uint64_t now_ns, engine_caller by = engine_caller::PROGRAM) noexcept;
 
     // The same, but if another engine is at work, leaves the work to it. Lock-free if there is
     // none.
@@ -45,11 +51,16 @@ public:
     template <class Command>
     auto command(uint64_t now_ns, Command run)
     {
-        image_lock lock(shared_);
-        core world{shared_, memory_, now_ns};
-        recover(world, lock);
-        auto answer = run(world);
-        finish(world);
+        decltype(run(std::declval<core &>())) answer;
+        {
+            image_lock lock(shared_);
+            lock.looks_again();
+            core world{shared_, memory_, now_ns};
+            recover(world, lock);
+            answer = run(world);
+            finish(world);
+        }
+        look_again(now_ns);
         return answer;
     }
 
@@ -59,9 +70,11 @@ public:
 
 private:
     void recover(core &world, const image_lock &lock) noexcept;
-    uint64_t finish(core &world) noexcept;
+    uint64_t finish(core &world, engine_caller by = engine_caller::PROGRAM) noexcept;
+    void look_again(uint64_t now_ns) noexcept;
+    void wake_if_later(uint32_t process, uint64_t due_ns, engine_caller by) noexcept;
     void run_pending(core &world) noexcept;
-    uint64_t run_all_timers(core &world) noexcept;
+    uint64_t run_all_timers(core &world, engine_caller by) noexcept;
     void check_arms(core &world) noexcept;
     [[nodiscard]] bool read_word(uint64_t doorbell, uint32_t word, uint32_t &out) noexcept;
 

@@ -3,8 +3,7 @@
 // measures; a packet leaves when the one before it has left, and arrives `latency` later.
 #include "link.h"
 
-#include "wakeup.h"
-
+#include "swhca/fabric/wakeup.h"
 #include "swhca/faults/faults.h"
 #include "swhca/model/datagram.h"
 #include "swhca/model/requester.h"

@@ -2,7 +2,7 @@
 // Making, mapping and locking the shared image.
 #include "fabric.h"
 
-#include "swhca/engine/wakeup.h"
+#include "wakeup.h"
 
 #include <bit>
 #include <cerrno>
@@ -175,6 +175,11 @@ image_lock::~image_lock()
     if (held_) {
         shared_.working_on = no_index;
         ::pthread_mutex_unlock(&shared_.lock);
+        // A poster adds first and tries the lock then, so that one of both sees the other: the
+        // bitmap and the mutex are changed by locked instructions, which no load passes on x86.
+        if (!looks_again_ && !shared_.pending.empty()) {
+            wake_for_pending(shared_);
+        }
     }
 }
 

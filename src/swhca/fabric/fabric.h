@@ -55,8 +55,10 @@ private:
     ucs::mapping mapping_;
 };
 
-// Holds the image's lock while it lives. If the last holder was killed, what it worked on may be
-// torn: that QP is reported by torn_qp() once, and its owner sees it fail.
+// Holds the image's lock while it lives. Who posts while another holds the lock leaves the work to
+// that one; so at the end helpers are woken for what is pending, unless the holder looks after it.
+// If the last holder was killed, what it worked on may be torn: that QP is reported by torn_qp()
+// once, and its owner sees it fail.
 class image_lock {
 public:
     explicit image_lock(image &shared) noexcept;
@@ -69,6 +71,9 @@ public:
 
     [[nodiscard]] bool held() const noexcept { return held_; }
 
+    // The holder looks at `pending` when it has given up the lock.
+    void looks_again() noexcept { looks_again_ = true; }
+
     [[nodiscard]] uint32_t torn_qp() const noexcept { return torn_qp_; }
 
 private:
@@ -76,6 +81,7 @@ private:
 
     image &shared_;
     bool held_ = false;
+    bool looks_again_ = false;
     uint32_t torn_qp_ = no_index;
 };
 

@@ -11,8 +11,9 @@
 #include "swhca/abi/uverbs_file.h"
 #include "swhca/engine/engine.h"
 #include "swhca/engine/membership.h"
-#include "swhca/engine/wakeup.h"
+#include "swhca/engine/spinner.h"
 #include "swhca/fabric/fabric.h"
+#include "swhca/fabric/wakeup.h"
 
 #include <algorithm>
 #include <atomic>
@@ -69,33 +70,51 @@ void enter(Work work) noexcept
     }
 }
 
+// One look of an engine that is a thread; whether there was work.
+bool look(engine &runs, uint64_t now_ns) noexcept
+{
+    bool armed = runs.scan_doorbells();
+    bool found = armed || runs.has_due(now_ns);
+    if (armed) {
+        (void)runs.pass(now_ns, engine_caller::HELPER);
+    } else if (found) {
+        runs.try_pass(now_ns);
+    }
+    return found;
+}
+
 void run_helper(process_state &state) noexcept
 {
     image &shared = state.joined->shared();
     engine &runs = *state.runs;
     process_slot &slot = shared.processes[runs.self()];
+    bool is_engine = state.kind == engine_kind::THREAD;
+    constexpr uint64_t thread_sleep_ns = 50000;
+    uint64_t limit_ns = is_engine ? thread_sleep_ns : heartbeat_ns;
     uint64_t next_reap_ns = 0;
-    uint32_t idle = 0;
+    uint64_t next_ns = 0;
+    uint32_t seen_before = 0;
+    spinner spin;
     while (!state.stops.load(std::memory_order_acquire)) {
         // From here on whoever leaves something earlier wakes this thread.
         slot.sleeps_until.store(UINT64_MAX, std::memory_order_seq_cst);
         uint32_t seen = slot.wake.load(std::memory_order_acquire);
         uint64_t now_ns = monotonic_ns();
-        (void)runs.scan_doorbells();
-        runs.revisit_all();
-        uint64_t next_ns = runs.pass(now_ns);
+        if (is_engine && spin.goes_on(look(runs, now_ns))) {
+            ::sched_yield();
+            continue;
+        }
+        if (!is_engine || seen != seen_before || now_ns >= std::min(next_ns, next_reap_ns)) {
+            (void)runs.scan_doorbells();
+            runs.revisit_all();
+            next_ns = runs.pass(now_ns, engine_caller::HELPER);
+        }
+        seen_before = seen;
         if (now_ns >= next_reap_ns) {
             (void)reap_dead(shared, runs.self(), now_ns);
             next_reap_ns = now_ns + heartbeat_ns;
         }
-        if (state.kind == engine_kind::THREAD && idle++ < 2000) {
-            idle = runs.has_work() ? 0 : idle;
-            ::sched_yield();
-            continue;
-        }
-        constexpr uint64_t thread_sleep_ns = 50000;
-        uint64_t limit = state.kind == engine_kind::THREAD ? thread_sleep_ns : heartbeat_ns;
-        uint64_t until_ns = std::min(next_ns, now_ns + limit);
+        uint64_t until_ns = std::min(next_ns, now_ns + limit_ns);
         slot.sleeps_until.store(until_ns, std::memory_order_seq_cst);
         sleep_until(slot, seen, now_ns, until_ns);
     }

@@ -5,7 +5,7 @@
 #include "sysfs_tree.h"
 
 #include "swhca/engine/process_memory.h"
-#include "swhca/engine/wakeup.h"
+#include "swhca/fabric/wakeup.h"
 #include "swhca/faults/faults.h"
 #include "swhca/faults/schedule.h"
 

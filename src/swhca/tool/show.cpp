@@ -3,7 +3,7 @@
 #include "show.h"
 
 #include "swhca/engine/membership.h"
-#include "swhca/engine/wakeup.h"
+#include "swhca/fabric/wakeup.h"
 #include "swhca/faults/schedule.h"
 
 #include <cstdio>

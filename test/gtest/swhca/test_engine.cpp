@@ -5,6 +5,7 @@
 
 #include "swhca/engine/guarded_copy.h"
 #include "swhca/engine/process_memory.h"
+#include "swhca/engine/spinner.h"
 #include "swhca/fabric/doorbell_count.h"
 
 #include <array>
@@ -233,6 +234,142 @@ TEST_CASE("swhca: what several threads post through one engine arrives once", "[
     for (const auto &each : senders) {
         CHECK(each->state() == 3);
     }
+}
+
+TEST_CASE("swhca: work that is left to the holder of the lock wakes a helper")
+{
+    rig world;
+    device left(world, 0);
+    device right(world, 1);
+    endpoint from(left);
+    endpoint to(right);
+    from.connect(to);
+    to.connect(from);
+    region source = left.make_region(64, 1);
+    region target = right.make_region(64, 7);
+    world.step();
+    engine other(world.shared(), 0);
+    std::atomic<uint32_t> &wake = world.shared().processes[0].wake;
+    uint32_t before = wake.load();
+    {
+        image_lock lock(world.shared()); // as `show` and `ctl` hold it
+        std::thread poster([&] {
+            from.write(source, 8, target);
+            (void)other.scan_doorbells();
+            other.try_pass(world.now_ns);
+        });
+        poster.join();
+        CHECK(wake.load() == before);
+    }
+    CHECK(wake.load() != before);
+    world.step();
+    CHECK(left.poll());
+}
+
+TEST_CASE("swhca: no work is lost between a poster and the end of another's pass", "[threads]")
+{
+    rig world;
+    device left(world, 0);
+    device right(world, 1);
+    region source = left.make_region(64, 1);
+    region target = right.make_region(64, 7);
+    endpoint a(left);
+    endpoint b(left);
+    endpoint a_peer(right);
+    endpoint b_peer(right);
+    for (auto [one, peer] : {std::pair(&a, &a_peer), std::pair(&b, &b_peer)}) {
+        one->connect(*peer);
+        peer->connect(*one);
+    }
+    world.step();
+    engine runs(world.shared(), 0);
+    std::atomic<uint32_t> &wake = world.shared().processes[0].wake;
+    constexpr int rounds = 2000;
+    std::atomic<int> round{0};
+    std::atomic<int> done{0};
+    auto post = [&](endpoint &one, bool waits) {
+        one.write(source, 8, target);
+        (void)runs.scan_doorbells();
+        if (waits) {
+            (void)runs.pass(world.now_ns);
+        } else {
+            runs.try_pass(world.now_ns);
+        }
+        done.fetch_add(1);
+    };
+    std::thread other([&] {
+        for (int i = 1; i <= rounds; i++) {
+            while (round.load() < i) {
+                std::this_thread::yield();
+            }
+            post(b, false);
+        }
+    });
+    int lost = 0;
+    for (int i = 1; i <= rounds; i++) {
+        uint32_t before = wake.load();
+        round.store(i);
+        post(a, true);
+        while (done.load() < 2 * i) {
+            std::this_thread::yield();
+        }
+        int arrived = 0;
+        while (left.poll()) {
+            arrived++;
+        }
+        if (arrived < 2) {
+            lost += wake.load() == before ? 1 : 0;
+            world.step();
+            while (left.poll()) {
+            }
+        }
+    }
+    other.join();
+    CHECK(lost == 0);
+}
+
+TEST_CASE("swhca: a helper does not wake itself for timers that it knows of")
+{
+    rig world;
+    device left(world, 0);
+    device right(world, 1);
+    endpoint from(left);
+    endpoint to(right);
+    from.connect(to);
+    to.connect(from);
+    region source = left.make_region(64, 1);
+    region target = right.make_region(64, 7);
+    world.fault("drop responses");
+    from.write(source, 8, target);
+    world.step(); // now the timer runs
+    process_slot &slot = world.shared().processes[0];
+    slot.sleeps_until.store(UINT64_MAX); // it is awake
+    engine helper(world.shared(), 0);
+    uint32_t before = slot.wake.load();
+    uint64_t next_ns = helper.pass(world.now_ns, engine_caller::HELPER);
+    CHECK(next_ns > world.now_ns);
+    CHECK(next_ns != UINT64_MAX);
+    CHECK(slot.wake.load() == before);
+    // Another thread's pass tells it, once.
+    (void)helper.pass(world.now_ns);
+    CHECK(slot.wake.load() == before + 1);
+    (void)helper.pass(world.now_ns);
+    CHECK(slot.wake.load() == before + 1);
+}
+
+TEST_CASE("swhca: a thread that runs devices spins again after each sleep")
+{
+    spinner spin;
+    auto looks = [&spin](bool found) {
+        uint32_t count = 0;
+        for (bool work = found; spin.goes_on(work); work = false) {
+            count++;
+        }
+        return count;
+    };
+    CHECK(looks(true) == spinner::looks);
+    CHECK(looks(false) == 0); // it has slept, and there was nothing
+    CHECK(looks(true) == spinner::looks);
 }
 
 } // namespace ufx::test

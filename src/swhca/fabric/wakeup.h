@@ -12,6 +12,9 @@ namespace ufx::swhca {
 // Lets the helper thread of `process` run now.
 void wake_process(image &shared, uint32_t process) noexcept;
 
+// Lets the helpers of those run whose QPs have work.
+void wake_for_pending(image &shared) noexcept;
+
 // The helper's side: sleeps until it is woken after `seen` was read, or until `until_ns` of the
 // monotonic clock.
 void sleep_until(process_slot &slot, uint32_t seen, uint64_t now_ns, uint64_t until_ns) noexcept;

@@ -26,6 +26,20 @@ void wake_process(image &shared, uint32_t process) noexcept
     (void)::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+void wake_for_pending(image &shared) noexcept
+{
+    uint64_t woken = 0;
+    static_assert(max_processes <= 64);
+    for (uint32_t i = shared.pending.next(0); i != shared.pending.none;
+         i = shared.pending.next(i + 1)) {
+        uint32_t process = shared.qps[i].process;
+        if (process < max_processes && (woken >> process & 1) == 0) {
+            woken |= 1ull << process;
+            wake_process(shared, process);
+        }
+    }
+}
+
 void sleep_until(process_slot &slot, uint32_t seen, uint64_t now_ns, uint64_t until_ns) noexcept
 {
     if (until_ns <= now_ns) {

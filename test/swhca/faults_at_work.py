@@ -115,6 +115,21 @@ def host_dies(checks):
     checks.that(fabric.close(), "nothing is left of the fabric after a host died")
 
 
+def device_dies(checks):
+    fabric = Fabric("--hca", "2")
+    traffic = Traffic(fabric, WRITES)
+    fabric.ctl("device-fatal hca mlx5_0")
+    status, output = fabric.run("ibv_devinfo", "-d", "mlx5_0")
+    checks.that(status != 0, "a dead device cannot be opened", output)
+    status, output = fabric.run("ibv_devinfo", "-d", "mlx5_1")
+    checks.that(status == 0, "the other one can", output)
+    before = traffic.sent()
+    checks.that(all(each.poll() is None for each in (traffic.client, traffic.server)) and
+                traffic.sent() == before, "no completion ends the traffic of the dead one")
+    traffic.end()
+    checks.that(fabric.close(), "nothing is left of the fabric after a device died")
+
+
 def gid_changes(checks):
     fabric = Fabric()
     watch = fabric.start("stdbuf", "-oL", "ibv_asyncwatch")
@@ -125,11 +140,11 @@ def gid_changes(checks):
     line = watch.stdout.readline()
     watchdog.cancel()
     checks.that("GID" in line, "ibv_asyncwatch sees that a GID was added", line)
+    gids = fabric.show()["hcas"][0]["port"]["gids"]
+    checks.that(any("0a4d:0063" in gid for gid in map(str, gids)), "show tells of it", str(gids))
     watch.terminate()
     rest = watch.communicate(timeout=LIMIT_S)[0]
     checks.that("GID" not in rest, "but not what was silent", rest)
-    gids = fabric.show()["hcas"][0]["port"]["gids"]
-    checks.that(any("0a4d:0063" in gid for gid in map(str, gids)), "show tells of it", str(gids))
     checks.that(fabric.close(), "nothing is left of the fabric after a GID changed")
 
 
@@ -202,7 +217,7 @@ def main():
     need("ibv_rc_pingpong", "ibv_asyncwatch", "ib_write_bw")
     checks = Checks()
     for part in (bad_input, events, lost_link, link_comes_back, schedule,
-                 host_dies, gid_changes, killed, launchers_killed):
+                 host_dies, device_dies, gid_changes, killed, launchers_killed):
         try:
             part(checks)
         except (TimeoutError, subprocess.TimeoutExpired) as late:

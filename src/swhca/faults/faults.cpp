@@ -38,9 +38,18 @@ bool concerns(const core &world, const fault_rule &rule, uint32_t hca, uint32_t 
            (rule.qpn == 0 || rule.qpn == qpn) && in_time(world, rule);
 }
 
-// Counts a match, and says whether it is hit. A rule whose count is reached is spent.
+bool is_counted_out(const fault_rule &rule) noexcept
+{
+    return rule.count != 0 && rule.hits >= rule.count;
+}
+
+// Counts a match, and says whether it is hit. A rule whose count is reached is spent; one that
+// swallows has still to end what it did.
 bool hits(core &world, fault_rule &rule) noexcept
 {
+    if (is_counted_out(rule)) {
+        return false;
+    }
     rule.seen++;
     if (rule.seen <= rule.skip) {
         return false;
@@ -54,7 +63,8 @@ bool hits(core &world, fault_rule &rule) noexcept
         }
     }
     rule.hits++;
-    rule.in_use = rule.count == 0 || rule.hits < rule.count;
+    bool ends_later = rule.action == fault_action::SWALLOW && rule.until_ns != 0;
+    rule.in_use = !is_counted_out(rule) || ends_later;
     return true;
 }
 

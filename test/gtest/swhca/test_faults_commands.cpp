@@ -248,9 +248,10 @@ TEST_CASE("swhca: work requests are swallowed from one on, and only so many QPs"
         CHECK(on.right.query().rq_psn == 102);
         on.fabric.fault("release");
     }
-    SECTION("till the time of the rule is over")
+    SECTION("till the time of the rule is over, also if its count is reached before")
     {
-        on.fabric.fault("swallow until 1ms hca 0");
+        on.fabric.fault(GENERATE(as<std::string>(), "swallow until 1ms hca 0",
+                                 "swallow until 1ms count 1 hca 0"));
         for (int i = 0; i < 4; i++) {
             on.left.write(on.from, 8, on.to);
         }

@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstddef>
+#include <initializer_list>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>

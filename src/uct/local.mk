@@ -57,3 +57,38 @@ libufx_uct_tcp_la_LIBADD = libuct_tcp.la libuct_base.la libucs_int.la libufx_ucs
 else
 libufx_uct_la_LIBADD += libuct_tcp.la
 endif
+
+# The RDMA transports are a module, so that a machine without rdma-core can load the rest.
+if IB
+noinst_LTLIBRARIES += libuct_ib.la
+UNIT_ib_common = %D%/ib/common/address.cpp %D%/ib/common/async_monitor.cpp \
+	%D%/ib/common/config.cpp %D%/ib/common/device.cpp %D%/ib/common/gid.cpp %D%/ib/common/md.cpp \
+	%D%/ib/common/rc_port.cpp %D%/ib/common/rc_qp.cpp %D%/ib/common/rc_resources.cpp \
+	%D%/ib/common/receive_buffers.cpp %D%/ib/common/send_request.cpp
+UNIT_ib_mlx5 = %D%/ib/mlx5/completion_queue.cpp %D%/ib/mlx5/rc_mlx5.cpp %D%/ib/mlx5/send_queue.cpp \
+	%D%/ib/mlx5/shared_queues.cpp %D%/ib/mlx5/shared_receive_queue.cpp
+UCT_IB_SOURCES = $(UNIT_ib_common) $(UNIT_ib_mlx5) \
+	%D%/ib/common/address.h %D%/ib/common/am_header.h %D%/ib/common/async_monitor.h \
+	%D%/ib/common/config.h %D%/ib/common/device.h %D%/ib/common/gid.h %D%/ib/common/md.h \
+	%D%/ib/common/psn.h %D%/ib/common/qp_table.h %D%/ib/common/rc_ep.h \
+	%D%/ib/common/rc_ep_impl.h %D%/ib/common/rc_ep_post_impl.h %D%/ib/common/rc_iface.h \
+	%D%/ib/common/rc_iface_impl.h %D%/ib/common/rc_port.h %D%/ib/common/rc_qp.h \
+	%D%/ib/common/rc_resources.h %D%/ib/common/receive_buffers.h %D%/ib/common/retry_budget.h \
+	%D%/ib/common/send_request.h %D%/ib/common/transports.h \
+	%D%/ib/mlx5/barriers.h %D%/ib/mlx5/completion_queue.h %D%/ib/mlx5/rc_mlx5.h \
+	%D%/ib/mlx5/send_queue.h %D%/ib/mlx5/shared_queues.h %D%/ib/mlx5/shared_receive_queue.h
+if UNITY
+nodist_libuct_ib_la_SOURCES = unity/ib_common.cpp unity/ib_mlx5.cpp
+EXTRA_libuct_ib_la_SOURCES = $(UCT_IB_SOURCES)
+else
+libuct_ib_la_SOURCES = $(UCT_IB_SOURCES)
+endif
+libuct_ib_la_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
+
+ufxmod_LTLIBRARIES += libufx_uct_ib.la
+libufx_uct_ib_la_SOURCES = %D%/ib/module.cpp
+libufx_uct_ib_la_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
+libufx_uct_ib_la_LDFLAGS = $(UFX_MODULE_LDFLAGS)
+libufx_uct_ib_la_LIBADD = libuct_ib.la libuct_base.la libucs_int.la libufx_ucs.la $(IBVERBS_LIBS) \
+	$(UFX_SYS_LIBS)
+endif

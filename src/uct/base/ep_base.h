@@ -40,6 +40,9 @@ inline constexpr ufx_uct_ep_ops_t failed_ep_ops = make_refusing_ep_ops<Ep, refus
 //   void quiesce() noexcept            the ep leaves LIVE: use no local buffer, apply nothing more
 //                                      of the peer; called once, before callbacks
 //   bool can_post() const noexcept     would an ordinary post find resources now?
+// and, if its device uses local buffers for a while after quiesce():
+//   bool is_locally_quiet() const noexcept
+//       Operations are ended only then; it calls finish_ending() when that has become true.
 // A transport that can say what landed derives from failover_ep instead (failover_ep.h).
 template <class Ep, class Iface>
 class ep_base : public ufx_uct_ep {
@@ -154,12 +157,11 @@ public:
         if (destroyed_) {
             return;
         }
-        if (canceling_) {
-            finish_cancel();
-        } else if (error_waits_) {
+        if (error_waits_ && !canceling_) {
             error_waits_ = false;
             deliver_error();
         }
+        end_if_quiet();
     }
 
     // One turn of a request that was taken out of the queue.
@@ -234,6 +236,14 @@ protected:
         }
     }
 
+    // Local buffers are not used any more.
+    void finish_ending() noexcept
+    {
+        if (ending_ || canceling_) {
+            request_attention();
+        }
+    }
+
     // Every outstanding operation was handed out.
     void set_purged() noexcept { state_ = UFX_UCT_EP_PURGED; }
 
@@ -283,11 +293,31 @@ private:
         state_ = UFX_UCT_EP_DEFERRED;
         ufx_uct_error_t error = error_.view();
         ufx_status_t answer = iface_.tell_error(*this, error);
-        if (destroyed_ || canceling_ || answer == UFX_INPROGRESS || state_ != UFX_UCT_EP_DEFERRED) {
+        ending_ = answer != UFX_INPROGRESS && state_ == UFX_UCT_EP_DEFERRED;
+    }
+
+    // Ends what is outstanding, if it has to be ended and no device uses its buffers any more.
+    void end_if_quiet() noexcept
+    {
+        if (destroyed_ || !is_quiet()) {
             return;
         }
-        state_ = UFX_UCT_EP_DEAD;
-        queue_.complete_all(error.status);
+        if (canceling_) {
+            finish_cancel();
+        } else if (ending_) {
+            ending_ = false;
+            state_ = UFX_UCT_EP_DEAD;
+            queue_.complete_all(error_.status());
+        }
+    }
+
+    [[nodiscard]] bool is_quiet() noexcept
+    {
+        if constexpr (requires { self().is_locally_quiet(); }) {
+            return self().is_locally_quiet();
+        } else {
+            return true;
+        }
     }
 
     ufx_status_t flush_cancel(ufx_uct_completion_t *comp)
@@ -310,6 +340,7 @@ private:
     void finish_cancel() noexcept
     {
         state_ = UFX_UCT_EP_DEAD;
+        ending_ = false;
         queue_.complete_all(UFX_ERR_CANCELED);
         std::vector<ufx_uct_completion_t *> comps = std::move(cancel_comps_);
         canceling_ = false;
@@ -330,6 +361,7 @@ private:
     bool closing_ = false;     // posts are refused for good
     bool error_waits_ = false; // for delivery from progress
     bool canceling_ = false;
+    bool ending_ = false;    // nobody keeps what is outstanding
     bool attention_ = false; // is in the iface's list
     bool in_pending_ = false;
     bool destroyed_ = false;

@@ -38,7 +38,7 @@ public:
 
 private:
     ufx_uct_error_t error_{};
-    std::array<char, 160> text_{};
+    std::array<char, 256> text_{};
 };
 
 } // namespace ufx::uct

@@ -8,11 +8,14 @@
 namespace ufx::uct {
 
 op_queue::op_queue(size_t max_ops, size_t max_data)
-    : records_(new op_record[std::bit_ceil(std::max<size_t>(max_ops, 2))]),
-      mask_(std::bit_ceil(std::max<size_t>(max_ops, 2)) - 1),
+    : mask_(std::bit_ceil(std::max<size_t>(max_ops, 2)) - 1),
       data_mask_(std::bit_ceil(std::max<size_t>(max_data, 64)) - 1),
-      ring_(new std::byte[data_mask_ + 1])
+      memory_(::new (std::align_val_t{alignof(op_record)})
+                  std::byte[(mask_ + 1) * sizeof(op_record) + data_mask_ + 1])
 {
+    records_ = reinterpret_cast<op_record *>(memory_.get());
+    std::uninitialized_default_construct_n(records_, mask_ + 1);
+    ring_ = memory_.get() + (mask_ + 1) * sizeof(op_record);
 }
 
 // Data of one operation is contiguous: what does not fit before the end of the ring starts over.
@@ -32,7 +35,7 @@ op_record *op_queue::reserve_ring(op_record &record, size_t data_bytes) noexcept
     if (start + need - data_head_ > capacity) {
         return nullptr;
     }
-    record.data = ring_.get() + (start & data_mask_);
+    record.data = ring_ + (start & data_mask_);
     record.data_end = start + need;
     return &record;
 }

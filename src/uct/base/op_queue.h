@@ -9,6 +9,8 @@
 
 #include <cstring>
 #include <memory>
+#include <new>
+#include <span>
 
 namespace ufx::uct {
 
@@ -46,6 +48,12 @@ public:
     [[nodiscard]] uint64_t failed() const noexcept { return failed_; }
 
     [[nodiscard]] op_record &at(uint64_t index) noexcept { return records_[index & mask_]; }
+
+    // Records and payloads: all that `data` of a record may point into. For a device to register.
+    [[nodiscard]] std::span<std::byte> memory() const noexcept
+    {
+        return {memory_.get(), (mask_ + 1) * sizeof(op_record) + data_mask_ + 1};
+    }
 
     [[nodiscard]] op_record &front() noexcept { return at(first_); }
 
@@ -146,7 +154,7 @@ private:
     // Ring position of a record's data: its end was reserved, so the start follows from the place.
     [[nodiscard]] uint64_t position_of(const op_record &record) const noexcept
     {
-        uint64_t offset = static_cast<uint64_t>(record.data - ring_.get());
+        uint64_t offset = static_cast<uint64_t>(record.data - ring_);
         uint64_t lap = (record.data_end - 1) & ~data_mask_;
         return lap + offset;
     }
@@ -163,7 +171,13 @@ private:
     // Removes what has ended at the front, and ends flush markers that get there.
     void advance() noexcept;
 
-    std::unique_ptr<op_record[]> records_;
+    struct free_memory {
+        void operator()(std::byte *memory) const noexcept
+        {
+            ::operator delete[](memory, std::align_val_t{alignof(op_record)});
+        }
+    };
+
     uint64_t mask_;
     uint64_t first_ = 0;
     uint64_t next_ = 0;
@@ -171,7 +185,9 @@ private:
     uint64_t data_head_ = 0; // monotonic positions in the byte ring
     uint64_t data_tail_ = 0;
     uint64_t data_mask_;
-    std::unique_ptr<std::byte[]> ring_;
+    std::unique_ptr<std::byte[], free_memory> memory_;
+    op_record *records_; // its start
+    std::byte *ring_;    // behind the records
     uint64_t done_ = 0; // ended, still in the queue
     uint64_t failed_ = 0;
     uint64_t direct_ = 0;

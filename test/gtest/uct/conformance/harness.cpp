@@ -20,7 +20,7 @@ bool wanted(const ufx_uct_resource_t &resource)
 {
     const std::string dev = resource.dev_name;
     return resource.dev_type != UFX_UCT_DEVICE_NET || dev == "lo" || dev.starts_with("lo:") ||
-           dev.starts_with("conformance");
+           dev.starts_with("conformance") || dev.starts_with("mlx5_0:");
 }
 
 void add_resources(std::vector<uct_resource> &all, const ufx_uct_component_t *component,

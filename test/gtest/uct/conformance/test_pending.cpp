@@ -171,7 +171,7 @@ TEST_CASE("uct: pending_purge gives the requests back in order", "[conformance][
         CHECK(given[1] == &two);
         pair.flush();
         CHECK(one.tries == 0);
-        CHECK(ufx_uct_ep_am_short(pair.ep, 1, 0, nullptr, 0) == UFX_OK);
+        CHECK(pair.wait([&] { return ufx_uct_ep_am_short(pair.ep, 1, 0, nullptr, 0) == UFX_OK; }));
     });
 }
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A thread that reads a device's asynchronous events and posts copies of them to the ifaces.
+#ifndef UFX_UCT_IB_COMMON_ASYNC_MONITOR_H
+#define UFX_UCT_IB_COMMON_ASYNC_MONITOR_H
+
+#include "ucs/fd.h"
+#include "ucs/mailbox.h"
+#include "ucs/owner.h"
+#include "ucs/result.h"
+
+#include <infiniband/verbs.h>
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace ufx::uct::ib {
+
+// What an event is about, copied before it is acknowledged: afterwards the object may be gone.
+struct async_event : ucs::mpsc_node {
+    ibv_event_type type;
+    uint32_t qpn = 0;         // of QP events
+    const void *cq = nullptr; // of CQ_ERR: compared only
+    uint8_t port = 0;         // of port events
+};
+
+using event_mailbox = ucs::mailbox<async_event>;
+
+// The thread never touches an ep, an iface or an operation; it only posts to mailboxes. It looks at
+// the ports once a second as well, so that an event that was lost is made up for.
+class async_monitor {
+public:
+    [[nodiscard]] static ucs::result<ucs::owner<async_monitor>> start(ibv_context *context);
+
+    ~async_monitor();
+
+    async_monitor(const async_monitor &) = delete;
+    async_monitor &operator=(const async_monitor &) = delete;
+
+    // Every event goes to every mailbox; the reader knows which are its own. Throws bad_alloc.
+    void add(event_mailbox &mailbox);
+    // When it returns nothing is posted any more.
+    void remove(event_mailbox &mailbox) noexcept;
+
+private:
+    friend struct ucs::owner_access;
+
+    async_monitor(ibv_context *context, ucs::fd stop);
+
+    void run() noexcept;
+    void read_events() noexcept;
+    void look_at_ports() noexcept;
+    void post(const async_event &event) noexcept;
+
+    ibv_context *context_;
+    ucs::fd stop_;
+    std::mutex mutex_; // of mailboxes_
+    std::vector<event_mailbox *> mailboxes_;
+    std::vector<bool> active_; // ports as last seen, by number
+    std::thread thread_;
+};
+
+} // namespace ufx::uct::ib
+
+#endif

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Registration, keys, and the list of ports.
+#include "md.h"
+
+#include "async_monitor.h"
+#include "config.h"
+#include "transports.h"
+
+#include "ucs/bytes.h"
+#include "ucs/log.h"
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace ufx::uct::ib {
+
+namespace {
+
+constexpr size_t packed_key_size = 4;
+constexpr size_t max_registration = size_t{1} << 40;
+
+int verbs_access(uint64_t flags)
+{
+    int access = 0;
+    access |= (flags & UFX_UCT_MEM_ACCESS_LOCAL_WRITE) != 0 ? IBV_ACCESS_LOCAL_WRITE : 0;
+    access |= (flags & UFX_UCT_MEM_ACCESS_REMOTE_PUT) != 0
+                  ? IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE
+                  : 0;
+    access |= (flags & UFX_UCT_MEM_ACCESS_REMOTE_GET) != 0 ? IBV_ACCESS_REMOTE_READ : 0;
+    access |= (flags & UFX_UCT_MEM_ACCESS_REMOTE_ATOMIC) != 0
+                  ? IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE
+                  : 0;
+    return access;
+}
+
+ufx_status_t registration_status(int error)
+{
+    return error == ENOMEM ? UFX_ERR_NO_MEMORY : error == EIO ? UFX_ERR_IO : UFX_ERR_INVALID_PARAM;
+}
+
+} // namespace
+
+constinit const ufx_uct_component_t ib_component = make_component<md>("ib");
+
+md::md(ucs::owner<device> opened, pd_owner pd, ucs::owner<async_monitor> monitor) noexcept
+    : md_base(ib_component), device_(std::move(opened)), pd_(std::move(pd)),
+      monitor_(std::move(monitor))
+{
+}
+
+md::~md() = default;
+
+ufx_status_t md::query_md_resources(ufx_uct_md_resource_t *resources, size_t *count)
+{
+    std::vector<ufx_uct_md_resource_t> all;
+    for (const std::string &name : device_names()) {
+        set_name(all.emplace_back().md_name, name);
+    }
+    return give_list(std::span<const ufx_uct_md_resource_t>(all), resources, count);
+}
+
+ucs::result<ucs::owner<md>> md::open(const char *md_name, const ufx_uct_md_params_t &)
+{
+    if (md_name == nullptr) {
+        return UFX_ERR_NO_DEVICE;
+    }
+    auto opened = device::open(md_name);
+    if (!opened) {
+        return opened.error();
+    }
+    pd_owner pd(ibv_alloc_pd((*opened)->context()));
+    if (pd == nullptr) {
+        ufx_warn("%s: no protection domain: %s", md_name, std::strerror(errno));
+        return UFX_ERR_IO;
+    }
+    auto monitor = async_monitor::start((*opened)->context());
+    if (!monitor) {
+        return monitor.error();
+    }
+    return ucs::make_owner<md>(*std::move(opened), std::move(pd), *std::move(monitor));
+}
+
+const ufx_uct_config_row_t *md::config_rows(size_t *count) noexcept
+{
+    return ib::config_rows(count);
+}
+
+ufx_status_t md::iface_open(const ufx_uct_iface_params_t *params, ufx_uct_iface_h *iface)
+{
+    constexpr uint64_t required = UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME;
+    if (params == nullptr || (params->field_mask & required) != required ||
+        params->tl_name == nullptr || params->dev_name == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    for (const transport &each : transports) {
+        if (std::strcmp(params->tl_name, each.name) == 0) {
+            return each.serves(*device_) ? each.open(*this, *params, iface) : UFX_ERR_NO_DEVICE;
+        }
+    }
+    return UFX_ERR_NO_DEVICE;
+}
+
+ufx_status_t md::query(ufx_uct_md_attr_t *attr) noexcept
+{
+    *attr = {};
+    attr->flags = UFX_UCT_MD_FLAG_REG | UFX_UCT_MD_FLAG_ALLOC | UFX_UCT_MD_FLAG_NEED_MEMH |
+                  UFX_UCT_MD_FLAG_NEED_RKEY | UFX_UCT_MD_FLAG_INVALIDATE;
+    attr->max_reg = max_registration;
+    attr->rkey_packed_size = packed_key_size;
+    attr->reg_mem_types = 1u << UFX_UCT_MEMORY_TYPE_HOST;
+    attr->access_flags = UFX_UCT_MEM_ACCESS_ALL;
+    return UFX_OK;
+}
+
+ufx_status_t md::query_resources(ufx_uct_resource_t *resources, size_t *count)
+{
+    std::vector<ufx_uct_resource_t> all;
+    for (uint8_t port = 1; port <= device_->attr().phys_port_cnt; port++) {
+        for (const transport &each : transports) {
+            if (!each.serves(*device_)) {
+                continue;
+            }
+            ufx_uct_resource_t &entry = all.emplace_back();
+            set_name(entry.tl_name, each.name);
+            set_name(entry.dev_name, device_->name() + ":" + std::to_string(port));
+            entry.dev_type = UFX_UCT_DEVICE_NET;
+            entry.numa_node = device_->numa_node();
+        }
+    }
+    return give_list(std::span<const ufx_uct_resource_t>(all), resources, count);
+}
+
+mr_owner md::register_memory(void *address, size_t length, int access) const noexcept
+{
+    return mr_owner(ibv_reg_mr(pd_.get(), address, length, access));
+}
+
+ufx_status_t md::mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h *memh) noexcept
+{
+    if (ufx_status_t status = check_host_memory(*params, true); status != UFX_OK) {
+        return status;
+    }
+    mr_owner mr =
+        register_memory(params->address, params->length, verbs_access(access_flags(*params)));
+    if (mr == nullptr) {
+        ufx_warn("%s: %zu bytes at %p cannot be registered: %s", device_->name().c_str(),
+                 params->length, params->address, std::strerror(errno));
+        return registration_status(errno);
+    }
+    *memh = mr.release();
+    return UFX_OK;
+}
+
+ufx_status_t md::mem_dereg(ufx_uct_mem_h memh) noexcept
+{
+    if (memh == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return ibv_dereg_mr(static_cast<ibv_mr *>(memh)) == 0 ? UFX_OK : UFX_ERR_IO;
+}
+
+ufx_status_t md::mem_alloc(const ufx_uct_mem_params_t *params,
+                           ufx_uct_allocated_memory_t *mem) noexcept
+{
+    if (ufx_status_t status = check_host_memory(*params, false); status != UFX_OK) {
+        return status;
+    }
+    size_t length = params->length;
+    void *address = allocate_pages(length);
+    if (address == nullptr) {
+        return UFX_ERR_NO_MEMORY;
+    }
+    ufx_uct_mem_params_t all = *params;
+    all.field_mask |= UFX_UCT_MEM_PARAM_ADDRESS;
+    all.address = address;
+    all.length = length;
+    ufx_uct_mem_h memh = nullptr;
+    if (ufx_status_t status = mem_reg(&all, &memh); status != UFX_OK) {
+        free_pages(address, length);
+        return status;
+    }
+    *mem = {address, length, memh};
+    return UFX_OK;
+}
+
+ufx_status_t md::mem_free(const ufx_uct_allocated_memory_t *mem) noexcept
+{
+    ufx_status_t status = mem_dereg(mem->memh);
+    free_pages(mem->address, mem->length);
+    return status;
+}
+
+ufx_status_t md::mkey_pack(ufx_uct_mem_h memh, void *buffer) noexcept
+{
+    if (memh == nullptr) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    ucs::store_le32(buffer, static_cast<const ibv_mr *>(memh)->rkey);
+    return UFX_OK;
+}
+
+ufx_status_t md::rkey_unpack(const void *buffer, size_t length,
+                             ufx_uct_rkey_bundle_t *rkey) noexcept
+{
+    if (length != packed_key_size) {
+        return UFX_ERR_BAD_MESSAGE;
+    }
+    *rkey = {.rkey = ucs::load_le32(buffer), .handle = nullptr};
+    return UFX_OK;
+}
+
+void md::rkey_release(const ufx_uct_rkey_bundle_t *) noexcept {}
+
+} // namespace ufx::uct::ib

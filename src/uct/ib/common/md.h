@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory domain of one RDMA device: its context, its protection domain, registered memory.
+#ifndef UFX_UCT_IB_COMMON_MD_H
+#define UFX_UCT_IB_COMMON_MD_H
+
+#include "device.h"
+
+#include "uct/base/md_base.h"
+
+namespace ufx::uct::ib {
+
+using pd_owner = ucs::c_owner<ibv_pd, ibv_dealloc_pd>;
+using mr_owner = ucs::c_owner<ibv_mr, ibv_dereg_mr>;
+
+class async_monitor;
+
+class md : public md_base<md> {
+public:
+    static ufx_status_t query_md_resources(ufx_uct_md_resource_t *resources, size_t *count);
+    static ucs::result<ucs::owner<md>> open(const char *md_name, const ufx_uct_md_params_t &params);
+    static const ufx_uct_config_row_t *config_rows(size_t *count) noexcept;
+
+    ~md();
+
+    // One of rc_mlx5 and rc_verbs: iface_open hands out what the C table needs.
+    ufx_status_t iface_open(const ufx_uct_iface_params_t *params, ufx_uct_iface_h *iface);
+
+    ufx_status_t query(ufx_uct_md_attr_t *attr) noexcept;
+    ufx_status_t query_resources(ufx_uct_resource_t *resources, size_t *count);
+    ufx_status_t mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h *memh) noexcept;
+    ufx_status_t mem_dereg(ufx_uct_mem_h memh) noexcept;
+    ufx_status_t mem_alloc(const ufx_uct_mem_params_t *params,
+                           ufx_uct_allocated_memory_t *mem) noexcept;
+    ufx_status_t mem_free(const ufx_uct_allocated_memory_t *mem) noexcept;
+    ufx_status_t mkey_pack(ufx_uct_mem_h memh, void *buffer) noexcept;
+    ufx_status_t rkey_unpack(const void *buffer, size_t length,
+                             ufx_uct_rkey_bundle_t *rkey) noexcept;
+    void rkey_release(const ufx_uct_rkey_bundle_t *rkey) noexcept;
+
+    [[nodiscard]] const device &dev() const noexcept { return *device_; }
+
+    [[nodiscard]] ibv_pd *pd() const noexcept { return pd_.get(); }
+
+    [[nodiscard]] async_monitor &monitor() const noexcept { return *monitor_; }
+
+    // Memory for the transport's own use; nullptr with errno set.
+    [[nodiscard]] mr_owner register_memory(void *address, size_t length, int access) const noexcept;
+
+private:
+    friend struct ucs::owner_access;
+
+    md(ucs::owner<device> opened, pd_owner pd, ucs::owner<async_monitor> monitor) noexcept;
+
+    ucs::owner<device> device_;
+    pd_owner pd_;
+    ucs::owner<async_monitor> monitor_;
+};
+
+extern const ufx_uct_component_t ib_component;
+
+} // namespace ufx::uct::ib
+
+#endif

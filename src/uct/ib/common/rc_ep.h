@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An ep of an RC transport: one queue pair. Posts become requests in its send queue, with a record
+// each; completions end records in posting order.
+#ifndef UFX_UCT_IB_COMMON_RC_EP_H
+#define UFX_UCT_IB_COMMON_RC_EP_H
+
+#include "am_header.h"
+#include "psn.h"
+#include "rc_qp.h"
+#include "send_request.h"
+
+#include "ucs/clock.h"
+#include "ucs/list.h"
+#include "uct/base/failover_ep.h"
+
+#include <optional>
+
+namespace ufx::uct::ib {
+
+template <class Hw>
+class rc_iface;
+
+// The packet that the peer's responder expects next.
+struct rc_position {
+    uint32_t expected_psn;
+};
+
+template <class Hw>
+class rc_ep : public failover_ep<rc_ep<Hw>, rc_iface<Hw>>, public ucs::list_node<> {
+    using base = failover_ep<rc_ep<Hw>, rc_iface<Hw>>;
+    using iface_type = rc_iface<Hw>;
+    using send_queue = typename Hw::send_queue;
+
+public:
+    method_of<&ep_ops::am_short> am_short;
+    method_of<&ep_ops::am_bcopy> am_bcopy;
+    method_of<&ep_ops::am_zcopy> am_zcopy;
+    method_of<&ep_ops::put_short> put_short;
+    method_of<&ep_ops::put_bcopy> put_bcopy;
+    method_of<&ep_ops::put_zcopy> put_zcopy;
+    method_of<&ep_ops::get_short> get_short;
+    method_of<&ep_ops::get_bcopy> get_bcopy;
+    method_of<&ep_ops::get_zcopy> get_zcopy;
+    method_of<&ep_ops::atomic64_post> atomic64_post;
+    method_of<&ep_ops::atomic64_fetch> atomic64_fetch;
+    method_of<&ep_ops::atomic64_cswap> atomic64_cswap;
+    method_of<&ep_ops::fence> fence;
+    method_of<&ep_ops::check> check;
+    method_of<&ep_ops::get_address> get_address;
+    method_of<&ep_ops::connect_to_ep> connect_to_ep;
+    method_of<&ep_ops::query> query;
+    ufx_status_t flush(unsigned flags, ufx_uct_completion_t *comp);
+    void destroy() noexcept;
+
+    // Throws bad_alloc; IO and others if the device refuses.
+    [[nodiscard]] static ucs::result<ucs::owner<rc_ep>> create(iface_type &iface,
+                                                               const ufx_uct_ep_params_t &params);
+    ~rc_ep();
+
+    // ---- Of ep_base and failover_ep ----------------------------------------------------------
+    void quiesce() noexcept;
+
+    [[nodiscard]] bool can_post() const noexcept { return has_room() && flow_.may_send(); }
+
+    [[nodiscard]] bool is_locally_quiet() const noexcept { return send_quiet_; }
+
+    [[nodiscard]] ufx_status_t make_quiet(ufx_uct_completion_t *quiet) noexcept;
+    [[nodiscard]] ucs::result<rc_position> parse_token(const void *token,
+                                                       size_t length) const noexcept;
+    [[nodiscard]] extent judge(const op_record &record, uint64_t index, const rc_position &position,
+                               size_t &partial) const noexcept;
+
+    // ---- For the iface -----------------------------------------------------------------------
+    // All requests up to the completion's have ended well.
+    void sent(typename send_queue::completion_id id) noexcept;
+    void send_failed(typename send_queue::completion_id id, const send_error &error) noexcept;
+
+    // The queue pair broke in a way that no completion tells.
+    void broke(ufx_status_t status, ufx_uct_error_cause_t cause, int code,
+               const char *text) noexcept;
+
+    // LAST_WQE_REACHED: what arrived is in the completion queue.
+    void reached_last_receive() noexcept { receives_ended_ = true; }
+
+    // The completion queue was empty since.
+    void receive_queue_was_empty() noexcept { receive_quiet_ = receive_quiet_ || receives_ended_; }
+
+    // A turn while it is unsettled; false: nothing is left to do.
+    [[nodiscard]] bool settle() noexcept;
+
+    void owe_grant() noexcept;
+    // The peer granted; false: it was not asked.
+    [[nodiscard]] bool take_grant() noexcept { return flow_.grant(); }
+
+    // An unsignaled tail gets a completion.
+    void signal_tail() noexcept;
+
+    [[nodiscard]] uint64_t peer_tag() const noexcept { return peer_tag_; }
+
+    [[nodiscard]] bool is_connected() const noexcept { return connected_; }
+
+    // BLIND: the queue pair is gone.
+    [[nodiscard]] ufx_uct_token_grade_t expected_psn(uint32_t &psn) const noexcept;
+
+    [[nodiscard]] uint32_t qpn() const noexcept { return qpn_; }
+
+private:
+    friend struct ucs::owner_access;
+
+    rc_ep(iface_type &iface, const ufx_uct_ep_params_t &params, rc_qp &&qp, send_queue &&queue);
+
+    [[nodiscard]] ufx_status_t register_records() noexcept;
+
+    [[nodiscard]] bool has_room() const noexcept;
+    [[nodiscard]] bool has_psn_room(uint32_t packets) const noexcept;
+
+    // Posts what the record stands for. `length` goes over the wire, there or back.
+    void post(op_record &record, send_request request, uint64_t length) noexcept;
+    // A request of the transport itself, without a record.
+    void post_own(send_request request, uint32_t packets) noexcept;
+    [[nodiscard]] bool signal_next(bool wanted) noexcept;
+
+    [[nodiscard]] am_header next_header(uint8_t id) noexcept;
+    [[nodiscard]] ibv_sge own_piece(const std::byte *at, size_t length) const noexcept;
+    [[nodiscard]] bool gather(const ufx_uct_iov_t *iov, size_t count, ibv_sge *pieces) const
+        noexcept;
+    [[nodiscard]] ufx_status_t post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *iov,
+                                        size_t iov_count, uint64_t remote_addr,
+                                        ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept;
+    [[nodiscard]] ufx_status_t post_atomic(ufx_uct_atomic_op_t op, uint64_t operand,
+                                           uint64_t compare, void *result, uint64_t remote_addr,
+                                           ufx_uct_rkey_t rkey,
+                                           ufx_uct_completion_t *comp) noexcept;
+    void release(uint64_t position) noexcept;
+    void end_front() noexcept;
+    void send_grant() noexcept;
+    void become_send_quiet() noexcept;
+    void finish_quiet() noexcept;
+    void give_up_waiting() noexcept;
+    void destroy_qp() noexcept;
+
+    rc_qp qp_;
+    send_queue sends_;
+    mr_owner records_mr_; // of what records point to
+    flow_control flow_;
+    uint32_t qpn_;
+    uint32_t start_psn_;
+    uint32_t psn_; // of the next packet
+    uint32_t unsignaled_ = 0; // requests behind the last signaled one
+    uint8_t mtu_shift_ = 0;
+    bool connected_ = false;
+    bool send_quiet_ = false;     // the device uses no buffer of ours
+    bool receives_ended_ = false; // nothing arrives any more
+    bool receive_quiet_ = false;  // and all that did was handled
+    bool blind_ = false;          // the queue pair had to go before it was quiet
+    bool owes_grant_ = false;
+    uint64_t tag_;
+    uint64_t peer_tag_ = 0;
+    uint64_t flush_addr_ = 0; // at the peer
+    uint32_t flush_rkey_ = 0;
+    uint64_t quiet_deadline_ns_ = 0;
+    ufx_uct_completion_t *quiet_ = nullptr; // of invalidate
+};
+
+} // namespace ufx::uct::ib
+
+#endif

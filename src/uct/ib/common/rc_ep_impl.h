@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connecting, completing, failing and becoming quiet of rc_ep. Included where a transport is
+// instantiated.
+#ifndef UFX_UCT_IB_COMMON_RC_EP_IMPL_H
+#define UFX_UCT_IB_COMMON_RC_EP_IMPL_H
+
+#include "rc_ep_post_impl.h"
+
+#include "ucs/bytes.h"
+#include "ucs/uuid.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace ufx::uct::ib {
+
+// How long completions of a broken queue pair are waited for before it is destroyed.
+inline constexpr uint64_t quiet_limit_ns = ucs::ns_per_sec;
+
+template <class Hw>
+ucs::result<ucs::owner<rc_ep<Hw>>> rc_ep<Hw>::create(iface_type &iface,
+                                                     const ufx_uct_ep_params_t &params)
+{
+    const rc_config &config = iface.config();
+    auto qp = rc_qp::create({.pd = iface.domain().pd(),
+                             .send_cq = iface.resources().send_cq.get(),
+                             .receive_cq = iface.resources().receive_cq.get(),
+                             .srq = iface.resources().srq.get(),
+                             .max_requests = config.tx_queue + send_queue::reserved_blocks,
+                             .max_pieces = send_queue::max_pieces,
+                             .max_copied = send_queue::max_copied},
+                            iface.port().number());
+    if (!qp) {
+        return qp.error();
+    }
+    auto queue = send_queue::take(qp->get(), config.blueflame);
+    if (!queue) {
+        return queue.error();
+    }
+    auto made = ucs::make_owner<rc_ep>(iface, params, *std::move(qp), *std::move(queue));
+    const ufx_status_t status = made->register_records();
+    if (status != UFX_OK) {
+        return status;
+    }
+    iface.by_qpn().add(made->qpn_, *made);
+    return made;
+}
+
+template <class Hw>
+rc_ep<Hw>::rc_ep(iface_type &iface, const ufx_uct_ep_params_t &params, rc_qp &&qp,
+                 send_queue &&queue)
+    : base(iface, params, iface.config().tx_queue,
+           4 * (iface.config().seg_size + sizeof(am_header))),
+      qp_(std::move(qp)), sends_(std::move(queue)), flow_(iface.config().fc_window),
+      qpn_(qp_.number()), start_psn_(static_cast<uint32_t>(ucs::random_uuid()) & psn_mask),
+      psn_(start_psn_), tag_(ucs::random_uuid())
+{
+}
+
+template <class Hw>
+rc_ep<Hw>::~rc_ep()
+{
+    destroy_qp();
+}
+
+// No completion finds the ep from here on, though it may live until the end of this progress.
+template <class Hw>
+void rc_ep<Hw>::destroy() noexcept
+{
+    this->iface().orphan(qpn_);
+    base::destroy();
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::register_records() noexcept
+{
+    const std::span<std::byte> memory = this->queue_.memory();
+    records_mr_ = this->iface().domain().register_memory(memory.data(), memory.size(),
+                                                         IBV_ACCESS_LOCAL_WRITE);
+    return records_mr_ == nullptr ? UFX_ERR_NO_MEMORY : UFX_OK;
+}
+
+// ---- Connection ----------------------------------------------------------------------------------
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::get_address(void *ep_addr) noexcept
+{
+    const rc_resources &resources = this->iface().resources();
+    pack(qp_address{.tag = tag_,
+                    .qpn = qpn_,
+                    .psn = start_psn_,
+                    .flush_addr = reinterpret_cast<uint64_t>(resources.flush_bytes->data()),
+                    .flush_rkey = resources.flush_mr->rkey,
+                    .max_reads = this->iface().config().max_reads},
+         ep_addr);
+    return UFX_OK;
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::connect_to_ep(const void *device_addr, const void *,
+                                      const void *ep_addr) noexcept
+{
+    if (connected_ || this->is_failed()) {
+        return this->is_failed() ? this->failed_status() : UFX_ERR_ALREADY_EXISTS;
+    }
+    const auto peer_port = unpack_port(device_addr);
+    const auto peer = unpack_qp(ep_addr);
+    if (!peer_port || !peer) {
+        return UFX_ERR_BAD_MESSAGE;
+    }
+    rc_port &port = this->iface().port();
+    if (!port.reaches(*peer_port)) {
+        return UFX_ERR_NET_UNREACHABLE;
+    }
+    ufx_status_t status = UFX_OK;
+    do {
+        const port_path path = port.path();
+        mtu_shift_ = std::min(path.mtu_shift, peer_port->mtu_shift);
+        status = qp_.connect(path, *peer_port, *peer, start_psn_, mtu_shift_,
+                             this->iface().config());
+    } while (status == UFX_ERR_INVALID_PARAM && port.try_next_gid());
+    if (status != UFX_OK) {
+        return UFX_ERR_IO;
+    }
+    peer_tag_ = peer->tag;
+    flush_addr_ = peer->flush_addr;
+    flush_rkey_ = peer->flush_rkey;
+    connected_ = true;
+    this->go_live();
+    if (!this->iface().link_up()) {
+        broke(UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_INJECTED, 0,
+              "the link was taken down by set_link");
+    }
+    return UFX_OK;
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::query(ufx_uct_ep_attr_t *attr) noexcept
+{
+    const ufx_status_t status = base::query(attr);
+    if ((attr->field_mask & UFX_UCT_EP_ATTR_PROGRESS) != 0) {
+        attr->network_unacked = sends_.under_way() != 0 ? 1 : 0;
+    }
+    if ((attr->field_mask & UFX_UCT_EP_ATTR_TX_TOKEN) != 0) {
+        ucs::store_le64(attr->tx_token, tag_);
+        attr->tx_token_len = token_len;
+    }
+    if ((attr->field_mask & UFX_UCT_EP_ATTR_LOCAL_NAME) != 0) {
+        std::snprintf(attr->name, sizeof(attr->name), "%s:%u qp 0x%06x",
+                      this->iface().domain().dev().name().c_str(), this->iface().port().number(),
+                      qpn_);
+    }
+    return status;
+}
+
+// ---- Completions ---------------------------------------------------------------------------------
+
+template <class Hw>
+void rc_ep<Hw>::release(uint64_t position) noexcept
+{
+    this->iface().give_cq_room(sends_.release(position));
+}
+
+// A failed ep keeps its records for whoever judges them: a late completion changes nothing.
+template <class Hw>
+void rc_ep<Hw>::sent(typename send_queue::completion_id id) noexcept
+{
+    const uint64_t position = sends_.position_after(id);
+    release(position);
+    if (this->is_failed()) [[unlikely]] {
+        return;
+    }
+    op_queue &queue = this->queue_;
+    while (!queue.empty() &&
+           static_cast<int64_t>(queue.front().transport[0] - position) <= 0) {
+        end_front();
+    }
+}
+
+// Answers go where they were asked for.
+template <class Hw>
+void rc_ep<Hw>::end_front() noexcept
+{
+    op_record &record = this->queue_.front();
+    if (record.kind == UFX_UCT_OP_GET && record.form != UFX_UCT_FORM_ZCOPY) {
+        this->iface().count_received(record.length);
+        if (record.form == UFX_UCT_FORM_BCOPY) {
+            record.unpack.cb(record.unpack.arg, record.data, record.length);
+            if (this->queue_.empty()) {
+                return; // the callback destroyed the ep
+            }
+        } else if (record.length != 0) {
+            std::memcpy(record.result, record.data, record.length);
+        }
+    } else if (record.kind == UFX_UCT_OP_ATOMIC_FETCH) {
+        std::memcpy(record.result, record.data, record.length);
+    }
+    this->queue_.complete_front(UFX_OK);
+}
+
+template <class Hw>
+void rc_ep<Hw>::send_failed(typename send_queue::completion_id id, const send_error &error) noexcept
+{
+    release(sends_.position_after(id));
+    if (this->is_failed()) {
+        return;
+    }
+    const failure what = failure_of(error.status);
+    const rc_config &config = this->iface().config();
+    char advice[120] = "";
+    if (what.cause == UFX_UCT_CAUSE_RETRY_EXCEEDED) {
+        std::snprintf(advice, sizeof(advice), "; no answer in %s (UFX_IB_TIMEOUT, _RETRY_COUNT)",
+                      describe(config.budget).c_str());
+    } else if (what.cause == UFX_UCT_CAUSE_RNR_EXCEEDED) {
+        std::snprintf(advice, sizeof(advice),
+                      "; the peer had no receive buffer (UFX_IB_RNR_RETRY_COUNT, _MIN_RNR_TIMER)");
+    }
+    char text[160];
+    std::snprintf(text, sizeof(text), "%s, vendor 0x%02x%s", ibv_wc_status_str(error.status),
+                  error.vendor_syndrome, advice);
+    broke(what.status, what.cause, static_cast<int>(error.status), text);
+}
+
+template <class Hw>
+void rc_ep<Hw>::broke(ufx_status_t status, ufx_uct_error_cause_t cause, int code,
+                      const char *text) noexcept
+{
+    if (this->is_failed()) {
+        return;
+    }
+    char full[200];
+    std::snprintf(full, sizeof(full), "%s:%u qp 0x%06x: %s",
+                  this->iface().domain().dev().name().c_str(), this->iface().port().number(), qpn_,
+                  text);
+    this->fail(ufx_uct_error_t{0, status, cause, code, full});
+}
+
+// ---- Flow control --------------------------------------------------------------------------------
+
+template <class Hw>
+void rc_ep<Hw>::owe_grant() noexcept
+{
+    owes_grant_ = true;
+    send_grant();
+    if (owes_grant_ && !linked()) {
+        this->iface().add_unsettled(*this);
+    }
+}
+
+// One request is left for the end of the queue pair.
+template <class Hw>
+void rc_ep<Hw>::send_grant() noexcept
+{
+    if (this->is_failed() || !connected_) {
+        owes_grant_ = false;
+        return;
+    }
+    if (!sends_.has_room_for_grant()) {
+        return;
+    }
+    owes_grant_ = false;
+    const am_header head{.id = am_header::grant_id, .wants_grant = 0, .spare = {}};
+    const ibv_sge piece = own_piece(reinterpret_cast<const std::byte *>(&head), sizeof(head));
+    post_own({.op = send_op::send, .copied = true, .pieces = {&piece, 1}}, 1);
+}
+
+// ---- The end -------------------------------------------------------------------------------------
+
+// From here on the device flushes: a last request, whose completion comes after all others, says
+// when it uses none of our buffers any more.
+template <class Hw>
+void rc_ep<Hw>::quiesce() noexcept
+{
+    owes_grant_ = false;
+    if (!qp_.exists()) {
+        return;
+    }
+    quiet_deadline_ns_ = ucs::now_ns() + quiet_limit_ns;
+    const bool broken = qp_.break_it() == UFX_OK;
+    if (!connected_) {
+        send_quiet_ = receives_ended_ = receive_quiet_ = true;
+        return;
+    }
+    if (!broken) {
+        quiet_deadline_ns_ = 0; // nothing will come
+    } else if (sends_.has_room_for_own()) {
+        post_own({.op = send_op::nop, .signaled = true}, 0);
+    }
+    if (!linked()) {
+        this->iface().add_unsettled(*this);
+    }
+}
+
+template <class Hw>
+bool rc_ep<Hw>::settle() noexcept
+{
+    if (owes_grant_) {
+        send_grant();
+        return owes_grant_;
+    }
+    if (!this->is_failed()) {
+        return false;
+    }
+    if (!send_quiet_ && sends_.under_way() == 0) {
+        become_send_quiet();
+    }
+    if (!(send_quiet_ && receive_quiet_) && ucs::now_ns() >= quiet_deadline_ns_) {
+        give_up_waiting();
+    }
+    if (!(send_quiet_ && receive_quiet_)) {
+        return true;
+    }
+    finish_quiet();
+    return false;
+}
+
+template <class Hw>
+void rc_ep<Hw>::become_send_quiet() noexcept
+{
+    send_quiet_ = true;
+    this->finish_ending();
+}
+
+template <class Hw>
+void rc_ep<Hw>::finish_quiet() noexcept
+{
+    ufx_uct_completion_t *quiet = std::exchange(quiet_, nullptr);
+    if (quiet != nullptr) {
+        finish(quiet, blind_ ? UFX_ERR_IO : UFX_OK);
+    }
+}
+
+// No completion comes any more: the device is dead, or lost an event. Without the queue pair nothing
+// can be written or read.
+template <class Hw>
+void rc_ep<Hw>::give_up_waiting() noexcept
+{
+    ufx_warn("%s:%u qp 0x%06x did not become quiet and is destroyed",
+             this->iface().domain().dev().name().c_str(), this->iface().port().number(), qpn_);
+    blind_ = true;
+    destroy_qp();
+    receives_ended_ = receive_quiet_ = true;
+    if (!send_quiet_) {
+        become_send_quiet();
+    }
+}
+
+template <class Hw>
+void rc_ep<Hw>::destroy_qp() noexcept
+{
+    if (!qp_.exists()) {
+        return;
+    }
+    qp_.destroy();
+    this->iface().forget(qpn_);
+    release(sends_.posted());
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::make_quiet(ufx_uct_completion_t *quiet) noexcept
+{
+    if (send_quiet_ && receive_quiet_) {
+        return blind_ ? UFX_ERR_IO : UFX_OK;
+    }
+    quiet_ = quiet;
+    return UFX_INPROGRESS;
+}
+
+// ---- Tokens --------------------------------------------------------------------------------------
+
+template <class Hw>
+ufx_uct_token_grade_t rc_ep<Hw>::expected_psn(uint32_t &psn) const noexcept
+{
+    if (!qp_.exists()) {
+        return UFX_UCT_GRADE_BLIND;
+    }
+    const ucs::result<uint32_t> found = qp_.expected_psn();
+    psn = found.value_or(0);
+    return found ? UFX_UCT_GRADE_EXACT : UFX_UCT_GRADE_OPEN;
+}
+
+template <class Hw>
+ucs::result<rc_position> rc_ep<Hw>::parse_token(const void *token, size_t length) const noexcept
+{
+    const uint64_t value = length == token_len ? ucs::load_le64(token) : UINT64_MAX;
+    if (value > psn_mask) {
+        return UFX_ERR_BAD_MESSAGE;
+    }
+    const rc_position position{static_cast<uint32_t>(value)};
+    // It lies between what has completed and what was posted.
+    if (psn_distance(position.expected_psn, psn_) < 0) {
+        return UFX_ERR_BAD_MESSAGE;
+    }
+    return position;
+}
+
+template <class Hw>
+extent rc_ep<Hw>::judge(const op_record &record, uint64_t, const rc_position &position,
+                        size_t &partial) const noexcept
+{
+    const auto first = static_cast<uint32_t>(record.transport[1] & psn_mask);
+    const auto packets = static_cast<uint32_t>(record.transport[1] >> 32);
+    return extent_of(first, packets, position.expected_psn, mtu_shift_, partial);
+}
+
+} // namespace ufx::uct::ib
+
+#endif

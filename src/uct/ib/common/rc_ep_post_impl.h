@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Posting calls of rc_ep. Included where a transport is instantiated.
+#ifndef UFX_UCT_IB_COMMON_RC_EP_POST_IMPL_H
+#define UFX_UCT_IB_COMMON_RC_EP_POST_IMPL_H
+
+#include "rc_iface.h"
+
+#include <array>
+#include <cstring>
+
+namespace ufx::uct::ib {
+
+// A message or read of more packets is refused, so that what is under way stays far below half of
+// the sequence space together with everything short.
+inline constexpr uint32_t max_packets_under_way = 1u << 22;
+
+template <class Hw>
+bool rc_ep<Hw>::has_room() const noexcept
+{
+    return sends_.has_room() && !this->queue_.full() &&
+           this->iface().has_cq_room(send_queue::max_blocks + send_queue::reserved_blocks);
+}
+
+template <class Hw>
+bool rc_ep<Hw>::has_psn_room(uint32_t packets) const noexcept
+{
+    const op_queue &queue = this->queue_;
+    if (queue.empty()) {
+        return true;
+    }
+    const auto &front = const_cast<op_queue &>(queue).front();
+    const auto first = static_cast<uint32_t>(front.transport[1] & psn_mask);
+    return ((psn_ - first) & psn_mask) + packets <= max_packets_under_way;
+}
+
+template <class Hw>
+bool rc_ep<Hw>::signal_next(bool wanted) noexcept
+{
+    if (wanted || unsignaled_ + 1 >= this->iface().config().tx_moderation) {
+        unsignaled_ = 0;
+        return true;
+    }
+    unsignaled_++;
+    return false;
+}
+
+template <class Hw>
+void rc_ep<Hw>::post(op_record &record, send_request request, uint64_t length) noexcept
+{
+    const uint32_t packets = packets_of(length, mtu_shift_);
+    request.signaled = signal_next(request.signaled || record.comp != nullptr);
+    const uint64_t before = sends_.posted();
+    record.transport[1] = psn_ | uint64_t{packets} << 32;
+    psn_ = psn_after(psn_, packets);
+    record.transport[0] = sends_.post(request);
+    this->iface().take_cq_room(static_cast<uint32_t>(sends_.posted() - before));
+    if (sends_.is_broken()) [[unlikely]] {
+        broke(UFX_ERR_IO, UFX_UCT_CAUSE_OWN_QP, 0, "the device refuses a request");
+    }
+}
+
+template <class Hw>
+void rc_ep<Hw>::post_own(send_request request, uint32_t packets) noexcept
+{
+    request.signaled = signal_next(request.signaled);
+    const uint64_t before = sends_.posted();
+    psn_ = psn_after(psn_, packets);
+    sends_.post(request);
+    this->iface().take_cq_room(static_cast<uint32_t>(sends_.posted() - before));
+}
+
+template <class Hw>
+am_header rc_ep<Hw>::next_header(uint8_t id) noexcept
+{
+    return {.id = id, .wants_grant = flow_.send() ? uint8_t{1} : uint8_t{0}, .spare = {}};
+}
+
+template <class Hw>
+ibv_sge rc_ep<Hw>::own_piece(const std::byte *at, size_t length) const noexcept
+{
+    return {reinterpret_cast<uint64_t>(at), static_cast<uint32_t>(length), records_mr_->lkey};
+}
+
+// False: a piece is not registered.
+template <class Hw>
+bool rc_ep<Hw>::gather(const ufx_uct_iov_t *iov, size_t count, ibv_sge *pieces) const noexcept
+{
+    for (size_t i = 0; i < count; i++) {
+        if (iov[i].memh == nullptr && iov[i].length != 0) {
+            return false;
+        }
+        pieces[i] = {reinterpret_cast<uint64_t>(iov[i].buffer),
+                     static_cast<uint32_t>(iov[i].length),
+                     iov[i].length == 0 ? 0 : static_cast<const ibv_mr *>(iov[i].memh)->lkey};
+    }
+    return true;
+}
+
+// ---- Active messages -----------------------------------------------------------------------------
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::am_short(uint8_t id, uint64_t header, const void *payload,
+                                 size_t length) noexcept
+{
+    if (id >= UFX_UCT_AM_ID_MAX ||
+        length > send_queue::max_copied - sizeof(am_header) - sizeof(header)) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    if (!can_post()) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    op_record *record = push_am_short(this->queue_, id, header, payload, length);
+    if (record == nullptr) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    const am_header head = next_header(id);
+    const std::array pieces = {own_piece(reinterpret_cast<const std::byte *>(&head), sizeof(head)),
+                               own_piece(record->data, sizeof(header) + length)};
+    this->iface().count_sent(length);
+    post(*record, {.op = send_op::send, .copied = true, .pieces = pieces},
+         sizeof(head) + sizeof(header) + length);
+    return UFX_OK;
+}
+
+template <class Hw>
+ssize_t rc_ep<Hw>::am_bcopy(uint8_t id, ufx_uct_pack_cb_t pack, void *arg, unsigned) noexcept
+{
+    if (id >= UFX_UCT_AM_ID_MAX) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    op_record *record = can_post()
+                            ? this->queue_.reserve(sizeof(am_header) +
+                                                   this->iface().config().seg_size)
+                            : nullptr;
+    if (record == nullptr) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    detail::set_kind(*record, UFX_UCT_OP_AM, UFX_UCT_FORM_BCOPY);
+    record->am_id = id;
+    record->comp = nullptr;
+    record->length = pack(record->data + sizeof(am_header), arg);
+    const am_header head = next_header(id);
+    std::memcpy(record->data, &head, sizeof(head));
+    const size_t total = sizeof(head) + record->length;
+    this->queue_.commit(*record, total);
+    const ibv_sge piece = own_piece(record->data, total);
+    record->data += sizeof(head); // what a purge hands out
+    this->iface().count_sent(record->length);
+    post(*record,
+         {.op = send_op::send, .copied = total <= send_queue::max_copied, .pieces = {&piece, 1}},
+         total);
+    return static_cast<ssize_t>(record->length);
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::am_zcopy(uint8_t id, const void *header, size_t header_length,
+                                 const ufx_uct_iov_t *iov, size_t iov_count, unsigned,
+                                 ufx_uct_completion_t *comp) noexcept
+{
+    std::array<ibv_sge, send_queue::max_pieces> pieces;
+    if (id >= UFX_UCT_AM_ID_MAX || header_length > max_user_header ||
+        iov_count >= pieces.size() ||
+        header_length + iov_bytes(iov, iov_count) > this->iface().config().seg_size ||
+        !gather(iov, iov_count, pieces.data() + 1)) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    const size_t need = sizeof(am_header) + op_record::padded(header_length) +
+                        iov_count * sizeof(*iov);
+    op_record *record = can_post() ? this->queue_.reserve(need) : nullptr;
+    if (record == nullptr) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    detail::set_kind(*record, UFX_UCT_OP_AM, UFX_UCT_FORM_ZCOPY);
+    record->am_id = id;
+    record->header_length = static_cast<uint32_t>(header_length);
+    record->comp = comp;
+    const am_header head = next_header(id);
+    std::memcpy(record->data, &head, sizeof(head));
+    std::memcpy(record->data + sizeof(head), header, header_length);
+    std::byte *start = record->data;
+    record->data += sizeof(head);
+    detail::set_iov(*record, iov, iov_count);
+    record->data = start;
+    this->queue_.commit(*record, need);
+    record->data += sizeof(head);
+    pieces[0] = own_piece(start, sizeof(head) + header_length);
+    const size_t total = sizeof(head) + header_length + record->length;
+    this->iface().count_sent(record->length);
+    post(*record, {.op = send_op::send, .pieces = {pieces.data(), iov_count + 1}}, total);
+    return UFX_INPROGRESS;
+}
+
+// ---- Remote memory -------------------------------------------------------------------------------
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::put_short(const void *buffer, size_t length, uint64_t remote_addr,
+                                  ufx_uct_rkey_t rkey) noexcept
+{
+    if (length > send_queue::max_copied) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    op_record *record = has_room()
+                            ? push_put_short(this->queue_, buffer, length, remote_addr, rkey)
+                            : nullptr;
+    if (record == nullptr) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    const ibv_sge piece = own_piece(record->data, length);
+    this->iface().count_sent(length);
+    post(*record,
+         {.op = send_op::write,
+          .copied = true,
+          .pieces = {&piece, 1},
+          .remote_addr = remote_addr,
+          .rkey = static_cast<uint32_t>(rkey)},
+         length);
+    return UFX_OK;
+}
+
+template <class Hw>
+ssize_t rc_ep<Hw>::put_bcopy(ufx_uct_pack_cb_t pack, void *arg, uint64_t remote_addr,
+                             ufx_uct_rkey_t rkey) noexcept
+{
+    op_record *record = has_room() ? push_put_bcopy(this->queue_, pack, arg,
+                                                    this->iface().config().seg_size, remote_addr,
+                                                    rkey)
+                                   : nullptr;
+    if (record == nullptr) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    const ibv_sge piece = own_piece(record->data, record->length);
+    this->iface().count_sent(record->length);
+    post(*record,
+         {.op = send_op::write,
+          .copied = record->length <= send_queue::max_copied,
+          .pieces = {&piece, 1},
+          .remote_addr = remote_addr,
+          .rkey = static_cast<uint32_t>(rkey)},
+         record->length);
+    return static_cast<ssize_t>(record->length);
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *iov, size_t iov_count,
+                                 uint64_t remote_addr, ufx_uct_rkey_t rkey,
+                                 ufx_uct_completion_t *comp) noexcept
+{
+    std::array<ibv_sge, send_queue::max_pieces> pieces;
+    if (iov_count > pieces.size() || !gather(iov, iov_count, pieces.data()) ||
+        iov_bytes(iov, iov_count) > this->iface().max_zcopy()) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    const size_t length = iov_bytes(iov, iov_count);
+    op_record *record = has_room() && has_psn_room(packets_of(length, mtu_shift_))
+                            ? push_rma_zcopy(this->queue_, kind, iov, iov_count, remote_addr, rkey,
+                                             comp)
+                            : nullptr;
+    if (record == nullptr) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    const bool put = kind == UFX_UCT_OP_PUT;
+    this->iface().count_sent(put ? length : 0);
+    post(*record,
+         {.op = put ? send_op::write : send_op::read,
+          .signaled = !put,
+          .pieces = {pieces.data(), iov_count},
+          .remote_addr = remote_addr,
+          .rkey = static_cast<uint32_t>(rkey)},
+         length);
+    return UFX_INPROGRESS;
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::put_zcopy(const ufx_uct_iov_t *iov, size_t iov_count, uint64_t remote_addr,
+                                  ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
+{
+    return post_rma(UFX_UCT_OP_PUT, iov, iov_count, remote_addr, rkey, comp);
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::get_zcopy(const ufx_uct_iov_t *iov, size_t iov_count, uint64_t remote_addr,
+                                  ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
+{
+    return post_rma(UFX_UCT_OP_GET, iov, iov_count, remote_addr, rkey, comp);
+}
+
+// The data comes into the record, which is registered, and goes on from there when it is complete.
+template <class Hw>
+ufx_status_t rc_ep<Hw>::get_short(void *buffer, size_t length, uint64_t remote_addr,
+                                  ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
+{
+    if (length > op_record::inline_size) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    op_record *record = has_room() ? push_get_short(this->queue_, buffer, length, remote_addr, rkey,
+                                                    comp)
+                                   : nullptr;
+    if (record == nullptr) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    const ibv_sge piece = own_piece(record->data, length);
+    post(*record,
+         {.op = send_op::read,
+          .signaled = true,
+          .pieces = {&piece, 1},
+          .remote_addr = remote_addr,
+          .rkey = static_cast<uint32_t>(rkey)},
+         length);
+    return UFX_INPROGRESS;
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::get_bcopy(ufx_uct_unpack_cb_t unpack, void *arg, size_t length,
+                                  uint64_t remote_addr, ufx_uct_rkey_t rkey,
+                                  ufx_uct_completion_t *comp) noexcept
+{
+    if (length > this->iface().config().seg_size) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    op_record *record = has_room() ? push_get_bcopy(this->queue_, unpack, arg, length, length,
+                                                    remote_addr, rkey, comp)
+                                   : nullptr;
+    if (record == nullptr) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    const ibv_sge piece = own_piece(record->data, length);
+    post(*record,
+         {.op = send_op::read,
+          .signaled = true,
+          .pieces = {&piece, 1},
+          .remote_addr = remote_addr,
+          .rkey = static_cast<uint32_t>(rkey)},
+         length);
+    return UFX_INPROGRESS;
+}
+
+// ---- Atomics -------------------------------------------------------------------------------------
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::post_atomic(ufx_uct_atomic_op_t op, uint64_t operand, uint64_t compare,
+                                    void *result, uint64_t remote_addr, ufx_uct_rkey_t rkey,
+                                    ufx_uct_completion_t *comp) noexcept
+{
+    if (remote_addr % sizeof(uint64_t) != 0) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    op_record *record = has_room() ? push_atomic(this->queue_, op, sizeof(uint64_t), operand,
+                                                 compare, result, remote_addr, rkey, comp)
+                                   : nullptr;
+    if (record == nullptr) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    const ibv_sge piece = own_piece(record->data, sizeof(uint64_t));
+    post(*record,
+         {.op = op == UFX_UCT_ATOMIC_CSWAP ? send_op::compare_swap : send_op::fetch_add,
+          .signaled = result != nullptr,
+          .pieces = {&piece, 1},
+          .remote_addr = remote_addr,
+          .rkey = static_cast<uint32_t>(rkey),
+          .operand = operand,
+          .compare = compare},
+         sizeof(uint64_t));
+    return result == nullptr ? UFX_OK : UFX_INPROGRESS;
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::atomic64_post(ufx_uct_atomic_op_t op, uint64_t operand,
+                                      uint64_t remote_addr, ufx_uct_rkey_t rkey) noexcept
+{
+    if (op != UFX_UCT_ATOMIC_ADD) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return post_atomic(op, operand, 0, nullptr, remote_addr, rkey, nullptr);
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::atomic64_fetch(ufx_uct_atomic_op_t op, uint64_t operand, uint64_t *result,
+                                       uint64_t remote_addr, ufx_uct_rkey_t rkey,
+                                       ufx_uct_completion_t *comp) noexcept
+{
+    if (op != UFX_UCT_ATOMIC_ADD) {
+        return UFX_ERR_INVALID_PARAM;
+    }
+    return post_atomic(op, operand, 0, result, remote_addr, rkey, comp);
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::atomic64_cswap(uint64_t compare, uint64_t swap, uint64_t *result,
+                                       uint64_t remote_addr, ufx_uct_rkey_t rkey,
+                                       ufx_uct_completion_t *comp) noexcept
+{
+    return post_atomic(UFX_UCT_ATOMIC_CSWAP, swap, compare, result, remote_addr, rkey, comp);
+}
+
+// ---- Order ---------------------------------------------------------------------------------------
+
+// The responder executes requests in the order in which they were posted.
+template <class Hw>
+ufx_status_t rc_ep<Hw>::fence() noexcept
+{
+    return UFX_OK;
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::check(ufx_uct_completion_t *comp) noexcept
+{
+    op_record *record = has_room() ? push_check(this->queue_, comp) : nullptr;
+    if (record == nullptr) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    post(*record, {.op = send_op::write, .signaled = true}, 0);
+    return UFX_INPROGRESS;
+}
+
+// A remote flush is a small read: its answer comes after all before it was applied.
+template <class Hw>
+ufx_status_t rc_ep<Hw>::flush(unsigned flags, ufx_uct_completion_t *comp)
+{
+    const bool remote = flags == UFX_UCT_FLUSH_REMOTE;
+    if (!remote || this->is_failed() || this->queue_.empty() || comp == nullptr) {
+        const ufx_status_t status = base::flush(flags, comp);
+        if (status == UFX_INPROGRESS && !this->is_failed()) {
+            signal_tail();
+        }
+        return status;
+    }
+    op_record *record = has_room() ? this->queue_.push_marker(true, comp) : nullptr;
+    if (record == nullptr) {
+        return UFX_ERR_NO_RESOURCE;
+    }
+    record->marker = false; // ends by its own completion
+    const ibv_sge piece = own_piece(record->data, sizeof(uint64_t));
+    post(*record,
+         {.op = send_op::read,
+          .signaled = true,
+          .pieces = {&piece, 1},
+          .remote_addr = flush_addr_,
+          .rkey = flush_rkey_},
+         sizeof(uint64_t));
+    return UFX_INPROGRESS;
+}
+
+template <class Hw>
+void rc_ep<Hw>::signal_tail() noexcept
+{
+    if (unsignaled_ != 0 && sends_.has_room_for_own()) {
+        post_own({.op = send_op::nop, .signaled = true}, send_queue::nop_packets);
+    }
+}
+
+} // namespace ufx::uct::ib
+
+#endif

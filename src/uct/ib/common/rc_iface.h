@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The iface of an RC transport on one port. `Hw` says how queues are written and read:
+//     Hw::kind, Hw::name
+//     Hw::send_queue     of one ep: post(), positions, room (mlx5/send_queue.h)
+//     Hw::shared_queues  of the iface: completions and receive buffers (mlx5/shared_queues.h)
+#ifndef UFX_UCT_IB_COMMON_RC_IFACE_H
+#define UFX_UCT_IB_COMMON_RC_IFACE_H
+
+#include "qp_table.h"
+#include "rc_ep.h"
+#include "rc_resources.h"
+#include "receive_buffers.h"
+
+#include "uct/base/iface_base.h"
+
+#include <vector>
+
+namespace ufx::uct::ib {
+
+inline constexpr size_t token_len = 8;
+inline constexpr size_t max_user_header = 256;
+
+template <class Hw>
+class rc_iface : public iface_base<rc_iface<Hw>, rc_ep<Hw>> {
+    using base = iface_base<rc_iface<Hw>, rc_ep<Hw>>;
+
+public:
+    using ep_type = rc_ep<Hw>;
+
+    [[nodiscard]] static ucs::result<ucs::owner<rc_iface>>
+    open(md &domain, const ufx_uct_iface_params_t &params);
+
+    ~rc_iface();
+
+    // ---- Slots of the ops table --------------------------------------------------------------
+    ufx_status_t query(ufx_uct_iface_attr_t *attr) noexcept;
+    ufx_status_t get_device_address(void *addr) noexcept;
+    ufx_status_t get_address(void *addr) noexcept;
+    int is_reachable(const void *device_addr, const void *iface_addr) noexcept;
+    ufx_status_t event_fd_get(int *fd) noexcept;
+    ufx_status_t event_arm(unsigned events) noexcept;
+    ufx_status_t flush(unsigned flags, ufx_uct_completion_t *comp);
+    ufx_status_t fence() noexcept;
+    void release_desc(void *data) noexcept;
+    ufx_status_t query_token(const void *tx_token, size_t tx_token_length, void *rx_token,
+                             size_t *rx_token_length, ufx_uct_token_grade_t *grade) noexcept;
+    ufx_status_t set_link(int up) noexcept;
+
+    // ---- For iface_base ----------------------------------------------------------------------
+    unsigned poll() noexcept;
+    [[nodiscard]] ucs::result<ucs::owner<ep_type>> create_ep(const ufx_uct_ep_params_t &params);
+
+    // ---- For the eps -------------------------------------------------------------------------
+    [[nodiscard]] const md &domain() const noexcept { return md_; }
+
+    [[nodiscard]] const rc_config &config() const noexcept { return config_; }
+
+    [[nodiscard]] const rc_resources &resources() const noexcept { return resources_; }
+
+    [[nodiscard]] rc_port &port() noexcept { return port_; }
+
+    [[nodiscard]] bool link_up() const noexcept { return link_up_; }
+
+    [[nodiscard]] typename Hw::shared_queues &queues() noexcept { return queues_; }
+
+    [[nodiscard]] qp_table<ep_type> &by_qpn() noexcept { return by_qpn_; }
+
+    // Completions that the send queue still has room for.
+    [[nodiscard]] bool has_cq_room(uint32_t blocks) const noexcept
+    {
+        return cq_room_ >= static_cast<int64_t>(blocks);
+    }
+
+    void take_cq_room(uint32_t blocks) noexcept { cq_room_ -= blocks; }
+
+    void give_cq_room(uint32_t blocks) noexcept { cq_room_ += blocks; }
+
+    void count_sent(size_t payload) noexcept { this->tx_bytes_ += payload; }
+
+    void count_received(size_t payload) noexcept { this->rx_bytes_ += payload; }
+
+    // Longest put or get.
+    [[nodiscard]] size_t max_zcopy() const noexcept;
+
+    // The ep is destroyed; what still comes for its queue pair belongs to nobody.
+    void orphan(uint32_t qpn) noexcept
+    {
+        by_qpn_.remove(qpn);
+        orphans_ = true;
+    }
+
+    // The queue pair is gone: so are its completions.
+    void forget(uint32_t qpn) noexcept;
+
+    // It waits to become quiet, or owes a grant: it gets a turn in each poll.
+    void add_unsettled(ep_type &one) noexcept { unsettled_.push_back(one); }
+
+private:
+    friend struct ucs::owner_access;
+
+    rc_iface(md &domain, const ufx_uct_iface_params_t &params, const rc_config &config,
+             rc_port &&port, rc_resources &&resources, typename Hw::shared_queues &&queues);
+
+    [[nodiscard]] ufx_status_t fill_receive_queue() noexcept;
+
+    void receive(uint32_t qpn, uint32_t slot, size_t length) noexcept;
+    [[nodiscard]] bool take_control(uint32_t qpn, const am_header &header, size_t length) noexcept;
+    void give_slot(uint32_t slot) noexcept;
+    [[gnu::cold]] unsigned take_events() noexcept;
+    void take_event(const async_event &event) noexcept;
+    void take_port_event(ibv_event_type type) noexcept;
+    void settle(bool receives_empty) noexcept;
+    [[gnu::cold]] void warn_unknown(uint32_t qpn) noexcept;
+    void fail_all(ufx_status_t status, ufx_uct_error_cause_t cause, const char *text) noexcept;
+
+    md &md_;
+    rc_config config_;
+    rc_port port_;
+    rc_resources resources_;
+    typename Hw::shared_queues queues_;
+    receive_buffers buffers_;
+    std::vector<receive_buffer *> slots_; // of the receive queue; nullptr: waits for a buffer
+    std::vector<uint32_t> starved_;       // slots without a buffer
+    qp_table<ep_type> by_qpn_;
+    ucs::list<ep_type> unsettled_;
+    int64_t cq_room_;
+    bool orphans_ = false;  // an ep was destroyed in this round of progress
+    bool link_up_ = true;   // false: cut by set_link
+    bool link_told_ = true; // what the event callback knows
+};
+
+} // namespace ufx::uct::ib
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads a port and chooses its GID.
+#include "rc_port.h"
+
+#include "ucs/log.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace ufx::uct::ib {
+
+namespace {
+
+constexpr size_t subnet_prefix = 8; // bytes of an InfiniBand GID
+
+std::vector<gid_entry> usable_gids(const std::vector<gid_entry> &table, int wanted_index)
+{
+    std::vector<unsigned> order = rank_gids(table);
+    if (wanted_index >= 0) {
+        order = {static_cast<unsigned>(wanted_index)};
+    }
+    std::vector<gid_entry> usable;
+    for (const unsigned index : order) {
+        const auto found = std::find_if(table.begin(), table.end(),
+                                        [index](const auto &one) { return one.index == index; });
+        if (found != table.end()) {
+            usable.push_back(*found);
+        }
+    }
+    return usable;
+}
+
+} // namespace
+
+rc_port::rc_port(const device &on, uint8_t port, const rc_config &config) noexcept
+    : device_(&on), number_(port), wanted_index_(config.gid_index), mtu_limit_(config.path_mtu)
+{
+}
+
+ucs::result<rc_port> rc_port::open(const device &on, uint8_t port, const rc_config &config)
+{
+    if (port == 0 || port > on.attr().phys_port_cnt) {
+        return UFX_ERR_NO_DEVICE;
+    }
+    rc_port made(on, port, config);
+    if (made.refresh() == refreshed::failed) {
+        return UFX_ERR_NO_DEVICE;
+    }
+    return made;
+}
+
+refreshed rc_port::refresh()
+{
+    const ucs::result<port_state> now = device_->query_port(number_);
+    std::vector<gid_entry> usable = usable_gids(device_->gid_table(number_), wanted_index_);
+    if (!now || usable.empty()) {
+        ufx_error("%s:%u: %s", device_->name().c_str(), number_,
+                  !now                 ? "the port cannot be queried"
+                  : wanted_index_ >= 0 ? "the GID at UFX_IB_GID_INDEX is not set"
+                                       : "no GID of the port can be used");
+        return refreshed::failed;
+    }
+    if (wanted_index_ >= 0 && now->ethernet && usable.front().netdev.empty()) {
+        ufx_warn("%s:%u: the GID at UFX_IB_GID_INDEX=%d has no network interface",
+                 device_->name().c_str(), number_, wanted_index_);
+    }
+    const bool first = usable_.empty();
+    const bool same = !first && usable.front().gid == usable_[chosen_].gid &&
+                      usable.front().index == usable_[chosen_].index && now->lid == state_.lid &&
+                      now->mtu_shift == state_.mtu_shift && now->ethernet == state_.ethernet;
+    state_ = *now;
+    if (same) {
+        return refreshed::unchanged;
+    }
+    usable_ = std::move(usable);
+    chosen_ = 0;
+    return refreshed::changed;
+}
+
+void rc_port::refresh_state() noexcept
+{
+    const ucs::result<port_state> now = device_->query_port(number_);
+    state_.active = now && now->active;
+}
+
+port_address rc_port::address() const noexcept
+{
+    uint8_t shift = state_.mtu_shift;
+    if (mtu_limit_ != 0) {
+        shift = std::min(shift, static_cast<uint8_t>(std::countr_zero(mtu_limit_)));
+    }
+    return {.ethernet = state_.ethernet,
+            .mtu_shift = shift,
+            .lid = state_.lid,
+            .gid = usable_[chosen_].gid};
+}
+
+port_path rc_port::path() const noexcept
+{
+    return {.port = number_,
+            .ethernet = state_.ethernet,
+            .gid_index = static_cast<uint8_t>(usable_[chosen_].index),
+            .mtu_shift = address().mtu_shift};
+}
+
+bool rc_port::try_next_gid() noexcept
+{
+    if (wanted_index_ >= 0 || chosen_ + 1 >= usable_.size()) {
+        return false;
+    }
+    chosen_++;
+    ufx_warn("%s:%u: goes on with GID %u (%s)", device_->name().c_str(), number_,
+             usable_[chosen_].index, gid_text(usable_[chosen_].gid).c_str());
+    return true;
+}
+
+bool rc_port::reaches(const port_address &peer) const noexcept
+{
+    if (peer.ethernet != state_.ethernet) {
+        return false;
+    }
+    return state_.ethernet ||
+           std::memcmp(peer.gid.data(), usable_[chosen_].gid.data(), subnet_prefix) == 0;
+}
+
+} // namespace ufx::uct::ib

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The port that an iface uses: its state, and which of its addresses.
+#ifndef UFX_UCT_IB_COMMON_RC_PORT_H
+#define UFX_UCT_IB_COMMON_RC_PORT_H
+
+#include "config.h"
+#include "device.h"
+#include "rc_qp.h"
+
+namespace ufx::uct::ib {
+
+enum class refreshed : uint8_t { unchanged, changed, failed };
+
+class rc_port {
+public:
+    // NO_DEVICE: there is no such port, or it has no usable GID.
+    [[nodiscard]] static ucs::result<rc_port> open(const device &on, uint8_t port,
+                                                   const rc_config &config);
+
+    // Asks the device again. Only `unchanged` leaves connections as they are; `failed` has said why.
+    [[nodiscard]] refreshed refresh();
+
+    // Only whether it is active.
+    void refresh_state() noexcept;
+
+    [[nodiscard]] uint8_t number() const noexcept { return number_; }
+
+    [[nodiscard]] const port_state &state() const noexcept { return state_; }
+
+    [[nodiscard]] port_address address() const noexcept;
+
+    [[nodiscard]] port_path path() const noexcept;
+
+    // Goes on to the next best GID, once each; false if there is none, or it is not ours to choose.
+    [[nodiscard]] bool try_next_gid() noexcept;
+
+    // Could a peer with this address be reached?
+    [[nodiscard]] bool reaches(const port_address &peer) const noexcept;
+
+private:
+    rc_port(const device &on, uint8_t port, const rc_config &config) noexcept;
+
+    const device *device_;
+    uint8_t number_;
+    int wanted_index_; // -1: choose
+    size_t mtu_limit_; // 0: the port's
+    port_state state_{};
+    std::vector<gid_entry> usable_; // best first
+    size_t chosen_ = 0;             // of usable_
+};
+
+} // namespace ufx::uct::ib
+
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// State transitions of RC queue pairs.
+#include "rc_qp.h"
+
+#include "ucs/log.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace ufx::uct::ib {
+
+namespace {
+
+constexpr uint8_t first_mtu_shift = 7; // IBV_MTU_256 is 1
+
+ibv_mtu mtu_of(uint8_t shift)
+{
+    return static_cast<ibv_mtu>(shift - first_mtu_shift);
+}
+
+ibv_ah_attr way_to(const port_path &path, const port_address &peer, const rc_config &config)
+{
+    ibv_ah_attr way{};
+    way.port_num = path.port;
+    way.sl = config.service_level;
+    way.dlid = peer.lid;
+    if (path.ethernet) {
+        way.is_global = 1;
+        std::memcpy(way.grh.dgid.raw, peer.gid.data(), peer.gid.size());
+        way.grh.sgid_index = path.gid_index;
+        way.grh.hop_limit = config.hop_limit;
+        way.grh.traffic_class = config.traffic_class;
+    }
+    return way;
+}
+
+ufx_status_t refused(const char *step, int error)
+{
+    ufx_warn("a queue pair cannot go to %s: %s", step, std::strerror(error));
+    return error == EINVAL ? UFX_ERR_INVALID_PARAM : UFX_ERR_IO;
+}
+
+} // namespace
+
+ucs::result<rc_qp> rc_qp::create(const params &wanted, uint8_t port) noexcept
+{
+    ibv_qp_init_attr init{};
+    init.qp_type = IBV_QPT_RC;
+    init.send_cq = wanted.send_cq;
+    init.recv_cq = wanted.receive_cq;
+    init.srq = wanted.srq;
+    init.cap.max_send_wr = wanted.max_requests;
+    init.cap.max_send_sge = wanted.max_pieces;
+    init.cap.max_inline_data = wanted.max_copied;
+    qp_owner qp(ibv_create_qp(wanted.pd, &init));
+    if (qp == nullptr) {
+        ufx_warn("no queue pair of %u requests, %u pieces, %u bytes inline: %s",
+                 wanted.max_requests, wanted.max_pieces, wanted.max_copied, std::strerror(errno));
+        return errno == ENOMEM ? UFX_ERR_NO_MEMORY : UFX_ERR_IO;
+    }
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_INIT;
+    attr.port_num = port;
+    attr.qp_access_flags =
+        IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    const int error = ibv_modify_qp(
+        qp.get(), &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    if (error != 0) {
+        refused("INIT", error);
+        return UFX_ERR_IO;
+    }
+    return rc_qp(std::move(qp));
+}
+
+ufx_status_t rc_qp::connect(const port_path &path, const port_address &peer_port,
+                            const qp_address &peer, uint32_t own_psn, uint8_t mtu_shift,
+                            const rc_config &config) noexcept
+{
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_RTR;
+    attr.path_mtu = mtu_of(mtu_shift);
+    attr.dest_qp_num = peer.qpn;
+    attr.rq_psn = peer.psn;
+    attr.max_dest_rd_atomic = static_cast<uint8_t>(config.max_reads);
+    attr.min_rnr_timer = config.budget.min_rnr_timer;
+    attr.ah_attr = way_to(path, peer_port, config);
+    int error = ibv_modify_qp(get(), &attr,
+                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+                                  IBV_QP_MIN_RNR_TIMER);
+    if (error != 0) {
+        return refused("RTR", error);
+    }
+    attr = {};
+    attr.qp_state = IBV_QPS_RTS;
+    attr.sq_psn = own_psn;
+    attr.timeout = config.budget.timeout;
+    attr.retry_cnt = config.budget.retry_count;
+    attr.rnr_retry = config.budget.rnr_retry;
+    attr.max_rd_atomic = static_cast<uint8_t>(std::min(config.max_reads, peer.max_reads));
+    error = ibv_modify_qp(get(), &attr,
+                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    return error == 0 ? UFX_OK : refused("RTS", error);
+}
+
+ufx_status_t rc_qp::break_it() noexcept
+{
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_ERR;
+    return ibv_modify_qp(get(), &attr, IBV_QP_STATE) == 0 ? UFX_OK : UFX_ERR_IO;
+}
+
+ucs::result<uint32_t> rc_qp::expected_psn() const noexcept
+{
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    if (ibv_query_qp(get(), &attr, IBV_QP_RQ_PSN, &init) != 0) {
+        return UFX_ERR_IO;
+    }
+    return attr.rq_psn;
+}
+
+} // namespace ufx::uct::ib

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The verbs objects that the eps of an iface share.
+#ifndef UFX_UCT_IB_COMMON_RC_RESOURCES_H
+#define UFX_UCT_IB_COMMON_RC_RESOURCES_H
+
+#include "async_monitor.h"
+#include "config.h"
+#include "md.h"
+#include "rc_port.h"
+
+#include "ucs/event_loop.h"
+
+#include <array>
+#include <memory>
+
+namespace ufx::uct::ib {
+
+using channel_owner = ucs::c_owner<ibv_comp_channel, ibv_destroy_comp_channel>;
+using cq_owner = ucs::c_owner<ibv_cq, ibv_destroy_cq>;
+using srq_owner = ucs::c_owner<ibv_srq, ibv_destroy_srq>;
+
+// In the order in which they are made; destroyed in reverse.
+struct rc_resources {
+    channel_owner channel; // does not block
+    cq_owner send_cq;
+    cq_owner receive_cq;
+    srq_owner srq;
+    ucs::owner<event_mailbox> mailbox;
+    ucs::owner<ucs::event_loop> loop; // of the channel and the mailbox
+    std::unique_ptr<std::array<std::byte, 64>> flush_bytes;
+    mr_owner flush_mr; // what a peer's flush reads
+    uint32_t send_cq_size;
+
+    [[nodiscard]] static ucs::result<rc_resources> create(const md &domain,
+                                                          const rc_config &config);
+
+    // Reads the channel until it is empty; calls count(cq) for each event.
+    template <class F>
+    void drain_channel(F &&count) noexcept
+    {
+        ibv_cq *cq = nullptr;
+        void *context = nullptr;
+        while (ibv_get_cq_event(channel.get(), &cq, &context) == 0) {
+            count(cq);
+            ibv_ack_cq_events(cq, 1);
+        }
+    }
+};
+
+} // namespace ufx::uct::ib
+
+#endif

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A completion queue of an mlx5 device, read without libmlx5.
+#ifndef UFX_UCT_IB_MLX5_COMPLETION_QUEUE_H
+#define UFX_UCT_IB_MLX5_COMPLETION_QUEUE_H
+
+#include "barriers.h"
+
+#include "ucs/result.h"
+
+#include <infiniband/mlx5dv.h>
+
+namespace ufx::uct::ib::mlx5 {
+
+inline constexpr uint32_t number_mask = 0xffffff; // of QPNs and consumer indices
+
+// Does not own the verbs object. One thread.
+class completion_queue {
+public:
+    [[nodiscard]] static ucs::result<completion_queue> take(ibv_cq *cq) noexcept;
+
+    // The next completion, which stays where it is until pop(); nullptr if there is none.
+    [[nodiscard]] const mlx5_cqe64 *peek() const noexcept
+    {
+        const mlx5_cqe64 *cqe = at(index_);
+        const uint8_t own = *const_cast<const volatile uint8_t *>(&cqe->op_own);
+        const bool lap = (index_ & count_) != 0;
+        if ((own & MLX5_CQE_OWNER_MASK) != static_cast<uint8_t>(lap) ||
+            (own >> 4) == MLX5_CQE_INVALID) {
+            return nullptr;
+        }
+        after_device_wrote();
+        return cqe;
+    }
+
+    void pop() noexcept { ++index_; }
+
+    // Tells the device how far the queue was read, so that it may write further.
+    void publish() noexcept
+    {
+        before_device_reads();
+        record_[0] = htobe32(index_ & number_mask);
+    }
+
+    // The device signals the completion channel when it writes beyond what was read.
+    void arm() noexcept;
+
+    // The channel was signaled for this queue.
+    void count_event() noexcept { ++events_; }
+
+    // Takes all completions of a queue pair out; `dropped(cqe)` is called for each, oldest first.
+    template <class F>
+    void remove_of(uint32_t qpn, F &&dropped) noexcept;
+
+private:
+    completion_queue(const mlx5dv_cq &dv) noexcept;
+
+    [[nodiscard]] mlx5_cqe64 *at(uint32_t index) const noexcept
+    {
+        std::byte *slot = buffer_ + (size_t{index & (count_ - 1)} << shift_);
+        return reinterpret_cast<mlx5_cqe64 *>(slot + upper_half_);
+    }
+
+    [[nodiscard]] bool is_ours(uint32_t index) const noexcept
+    {
+        const uint8_t own = *const_cast<const volatile uint8_t *>(&at(index)->op_own);
+        const bool lap = (index & count_) != 0;
+        return (own & MLX5_CQE_OWNER_MASK) == static_cast<uint8_t>(lap) &&
+               (own >> 4) != MLX5_CQE_INVALID;
+    }
+
+    std::byte *buffer_;
+    volatile __be32 *record_; // [0] consumer index, [1] arm
+    void *uar_;
+    uint32_t number_;
+    uint32_t count_; // power of two
+    uint32_t shift_; // of the distance of entries
+    size_t upper_half_; // an entry of 128 bytes ends with the 64 that are read
+    uint32_t index_ = 0;
+    uint32_t events_ = 0;
+};
+
+[[nodiscard]] inline uint32_t qpn_of(const mlx5_cqe64 &cqe) noexcept
+{
+    return be32toh(cqe.sop_drop_qpn) & number_mask;
+}
+
+// Entries of others are moved up in place of those that go, youngest first, so that what is left is
+// contiguous; each keeps the owner bit of the place it moves to.
+template <class F>
+void completion_queue::remove_of(uint32_t qpn, F &&dropped) noexcept
+{
+    uint32_t end = index_;
+    while (end - index_ < count_ && is_ours(end)) {
+        ++end;
+    }
+    after_device_wrote();
+    for (uint32_t i = index_; i != end; ++i) {
+        if (qpn_of(*at(i)) == qpn) {
+            dropped(*at(i));
+        }
+    }
+    uint32_t gone = 0;
+    for (uint32_t i = end; i-- != index_;) {
+        const mlx5_cqe64 *from = at(i);
+        if (qpn_of(*from) == qpn) {
+            ++gone;
+        } else if (gone != 0) {
+            mlx5_cqe64 *to = at(i + gone);
+            const uint8_t owner = to->op_own & MLX5_CQE_OWNER_MASK;
+            *to = *from;
+            to->op_own = static_cast<uint8_t>((from->op_own & ~MLX5_CQE_OWNER_MASK) | owner);
+        }
+    }
+    if (gone != 0) {
+        index_ += gone;
+        publish();
+    }
+}
+
+} // namespace ufx::uct::ib::mlx5
+
+#endif

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes WQEs.
+#include "send_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace ufx::uct::ib::mlx5 {
+
+namespace {
+
+constexpr size_t segment = 16;
+
+uint8_t opcode_of(send_op op) noexcept
+{
+    switch (op) {
+    case send_op::send:
+        return MLX5_OPCODE_SEND;
+    case send_op::write:
+        return MLX5_OPCODE_RDMA_WRITE;
+    case send_op::read:
+        return MLX5_OPCODE_RDMA_READ;
+    case send_op::fetch_add:
+        return MLX5_OPCODE_ATOMIC_FA;
+    case send_op::compare_swap:
+        return MLX5_OPCODE_ATOMIC_CS;
+    case send_op::nop:
+        break;
+    }
+    return MLX5_OPCODE_NOP;
+}
+
+} // namespace
+
+// Segments of one WQE, which may go on at the ring's start.
+class wqe_writer {
+public:
+    explicit wqe_writer(const send_queue &queue) noexcept
+        : queue_(queue), start_(queue.block(queue.posted_)), at_(start_ + segment)
+    {
+    }
+
+    void remote(uint64_t address, uint32_t rkey) noexcept
+    {
+        mlx5_wqe_raddr_seg seg{};
+        seg.raddr = htobe64(address);
+        seg.rkey = htobe32(rkey);
+        add(&seg);
+    }
+
+    void atomic(uint64_t operand, uint64_t compare) noexcept
+    {
+        mlx5_wqe_atomic_seg seg{};
+        seg.swap_add = htobe64(operand);
+        seg.compare = htobe64(compare);
+        add(&seg);
+    }
+
+    void pointers(std::span<const ibv_sge> pieces) noexcept
+    {
+        for (const ibv_sge &piece : pieces) {
+            if (piece.length == 0) {
+                continue; // would mean 2 GB
+            }
+            mlx5_wqe_data_seg seg{};
+            seg.byte_count = htobe32(piece.length);
+            seg.lkey = htobe32(piece.lkey);
+            seg.addr = htobe64(piece.addr);
+            add(&seg);
+        }
+    }
+
+    void copies(std::span<const ibv_sge> pieces) noexcept
+    {
+        uint32_t length = 0;
+        for (const ibv_sge &piece : pieces) {
+            length += piece.length;
+        }
+        if (length == 0) {
+            return;
+        }
+        const uint32_t head = htobe32(length | MLX5_INLINE_SEG);
+        bytes(&head, sizeof(head));
+        for (const ibv_sge &piece : pieces) {
+            bytes(reinterpret_cast<const void *>(piece.addr), piece.length);
+        }
+        // The next segment would start behind the padding; there is none.
+        segments_ += (sizeof(head) + length + segment - 1) / segment;
+    }
+
+    // Segments, with the one of control.
+    [[nodiscard]] uint32_t segments() const noexcept { return segments_; }
+
+    void control(send_op op, bool signaled, bool fenced, uint64_t position) noexcept
+    {
+        mlx5_wqe_ctrl_seg seg{};
+        seg.opmod_idx_opcode =
+            htobe32(static_cast<uint32_t>(position & 0xffff) << 8 | opcode_of(op));
+        seg.qpn_ds = htobe32(queue_.qpn_ << 8 | segments_);
+        seg.fm_ce_se = static_cast<uint8_t>((signaled ? MLX5_WQE_CTRL_CQ_UPDATE : 0) |
+                                            (fenced ? MLX5_WQE_CTRL_FENCE : 0));
+        std::memcpy(start_, &seg, sizeof(seg));
+    }
+
+private:
+    void add(const void *seg) noexcept
+    {
+        if (at_ == queue_.end_) {
+            at_ = queue_.buffer_;
+        }
+        std::memcpy(at_, seg, segment);
+        at_ += segment;
+        segments_++;
+    }
+
+    void bytes(const void *from, size_t length) noexcept
+    {
+        const auto *source = static_cast<const std::byte *>(from);
+        while (length > 0) {
+            if (at_ == queue_.end_) {
+                at_ = queue_.buffer_;
+            }
+            const size_t part = std::min(length, static_cast<size_t>(queue_.end_ - at_));
+            std::memcpy(at_, source, part);
+            at_ += part;
+            source += part;
+            length -= part;
+        }
+    }
+
+    const send_queue &queue_;
+    std::byte *start_;
+    std::byte *at_;
+    uint32_t segments_ = 1;
+};
+
+ucs::result<send_queue> send_queue::take(ibv_qp *qp, bool blueflame) noexcept
+{
+    mlx5dv_qp dv{};
+    mlx5dv_obj object{};
+    object.qp.in = qp;
+    object.qp.out = &dv;
+    if (mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) != 0 || dv.sq.stride != MLX5_SEND_WQE_BB ||
+        !std::has_single_bit(dv.sq.wqe_cnt) || dv.sq.wqe_cnt < max_blocks + reserved_blocks) {
+        return UFX_ERR_IO;
+    }
+    return send_queue(dv, qp->qp_num, blueflame);
+}
+
+send_queue::send_queue(const mlx5dv_qp &dv, uint32_t qpn, bool blueflame) noexcept
+    : buffer_(static_cast<std::byte *>(dv.sq.buf)),
+      end_(buffer_ + size_t{dv.sq.wqe_cnt} * dv.sq.stride), record_(dv.dbrec),
+      doorbell_(static_cast<std::byte *>(dv.bf.reg)), qpn_(qpn), blocks_(dv.sq.wqe_cnt),
+      blueflame_size_(blueflame ? dv.bf.size : 0)
+{
+}
+
+uint64_t send_queue::post(const send_request &request) noexcept
+{
+    wqe_writer writer(*this);
+    if (request.op != send_op::send && request.op != send_op::nop) {
+        writer.remote(request.remote_addr, request.rkey);
+    }
+    if (request.op == send_op::fetch_add || request.op == send_op::compare_swap) {
+        writer.atomic(request.operand, request.compare);
+    }
+    if (request.copied) {
+        writer.copies(request.pieces);
+    } else {
+        writer.pointers(request.pieces);
+    }
+    writer.control(request.op, request.signaled, request.fenced, posted_);
+    const uint32_t count = (writer.segments() + 3) / 4;
+    const uint64_t first = posted_;
+    posted_ += count;
+    ring(first, count);
+    return posted_;
+}
+
+// The record first: the device may fetch from memory what the doorbell announces. A WQE that fits
+// goes with the doorbell, whole blocks of it.
+void send_queue::ring(uint64_t first, uint32_t count) noexcept
+{
+    before_device_reads();
+    record_[MLX5_SND_DBR] = htobe32(static_cast<uint32_t>(posted_ & 0xffff));
+    flush_write_combining();
+    auto *to = reinterpret_cast<volatile uint64_t *>(doorbell_ + blueflame_offset_);
+    if (count * MLX5_SEND_WQE_BB <= blueflame_size_) {
+        for (uint32_t i = 0; i < count; i++) {
+            const auto *from = reinterpret_cast<const uint64_t *>(block(first + i));
+            for (size_t word = 0; word < MLX5_SEND_WQE_BB / sizeof(uint64_t); word++) {
+                store_doorbell(to++, from[word]);
+            }
+        }
+    } else {
+        uint64_t start = 0;
+        std::memcpy(&start, block(first), sizeof(start));
+        store_doorbell(to, start);
+    }
+    flush_write_combining();
+    blueflame_offset_ ^= blueflame_size_;
+}
+
+} // namespace ufx::uct::ib::mlx5

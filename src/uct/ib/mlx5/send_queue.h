@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A send queue of an mlx5 device: requests are written as WQEs, and the doorbell is rung here.
+#ifndef UFX_UCT_IB_MLX5_SEND_QUEUE_H
+#define UFX_UCT_IB_MLX5_SEND_QUEUE_H
+
+#include "barriers.h"
+
+#include "uct/ib/common/send_request.h"
+
+#include "ucs/result.h"
+
+#include <infiniband/mlx5dv.h>
+
+namespace ufx::uct::ib::mlx5 {
+
+// A ring of basic blocks of 64 bytes. Positions count blocks since the queue was made. A request
+// takes its blocks until a completion at or behind it is seen.
+class send_queue {
+public:
+    // Of the longest WQE, and of what is kept free for requests that the transport makes itself.
+    static constexpr uint32_t max_blocks = 5;
+    static constexpr uint32_t reserved_blocks = 4;
+    static constexpr size_t max_pieces = 16;
+    // Control and remote segment, and the header of the inline one, in four blocks.
+    static constexpr size_t max_copied = 4 * size_t{MLX5_SEND_WQE_BB} - 2 * 16 - 4;
+    static constexpr uint32_t nop_packets = 0;
+
+    using completion_id = uint16_t; // the WQE counter
+
+    [[nodiscard]] static ucs::result<send_queue> take(ibv_qp *qp, bool blueflame) noexcept;
+
+    // Is there room for any request of the user? `for_own`: of the transport itself.
+    [[nodiscard]] bool has_room() const noexcept
+    {
+        return blocks_ - under_way() >= max_blocks + reserved_blocks;
+    }
+
+    [[nodiscard]] bool has_room_for_own() const noexcept { return blocks_ - under_way() >= 1; }
+
+    // One block stays for the last request of all.
+    [[nodiscard]] bool has_room_for_grant() const noexcept { return blocks_ - under_way() >= 2; }
+
+    // A post was refused: never here.
+    [[nodiscard]] static constexpr bool is_broken() noexcept { return false; }
+
+    [[nodiscard]] uint64_t posted() const noexcept { return posted_; }
+
+    [[nodiscard]] uint32_t under_way() const noexcept
+    {
+        return static_cast<uint32_t>(posted_ - done_);
+    }
+
+    // There is room. Gives the position behind the request.
+    uint64_t post(const send_request &request) noexcept;
+
+    // Position behind the request whose completion carries this counter.
+    [[nodiscard]] uint64_t position_after(completion_id wqe_counter) const noexcept
+    {
+        const uint64_t first = done_ + static_cast<uint16_t>(wqe_counter - done_);
+        if (first >= posted_) [[unlikely]] {
+            return done_; // of nothing that is under way
+        }
+        const auto *ctrl = reinterpret_cast<const mlx5_wqe_ctrl_seg *>(block(first));
+        return first + ((be32toh(ctrl->qpn_ds) & 0x3f) + 3) / 4;
+    }
+
+    // All before `position` is over; gives the blocks that it freed.
+    uint32_t release(uint64_t position) noexcept
+    {
+        const auto freed = static_cast<uint32_t>(position - done_);
+        done_ = position;
+        return freed;
+    }
+
+private:
+    send_queue(const mlx5dv_qp &dv, uint32_t qpn, bool blueflame) noexcept;
+
+    [[nodiscard]] std::byte *block(uint64_t position) const noexcept
+    {
+        return buffer_ + (position & (blocks_ - 1)) * MLX5_SEND_WQE_BB;
+    }
+
+    std::byte *buffer_;
+    std::byte *end_;
+    volatile __be32 *record_;
+    std::byte *doorbell_; // alternates between two places if there is BlueFlame
+    uint32_t qpn_;
+    uint32_t blocks_; // power of two
+    uint32_t blueflame_size_;
+    uint32_t blueflame_offset_ = 0;
+    uint64_t posted_ = 0;
+    uint64_t done_ = 0;
+
+    friend class wqe_writer;
+    void ring(uint64_t first, uint32_t count) noexcept;
+};
+
+} // namespace ufx::uct::ib::mlx5
+
+#endif

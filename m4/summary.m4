@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # UFX_SUMMARY: what will be built and what not, in a few lines.
 AC_DEFUN([UFX_SUMMARY], [
-    AS_IF([test "x$enable_ib" = xyes], [ufx_rdma="rc_mlx5 (module)"],
+    AS_IF([test "x$enable_ib" = xyes], [ufx_rdma="rc_mlx5, rc_verbs (module)"],
         [test "x$have_ibverbs" = xyes], [ufx_rdma="switched off"],
         [ufx_rdma="rdma-core not found: built without RDMA"])
     AS_IF([test "x$enable_tcp_module" = xyes], [ufx_tcp=module], [ufx_tcp=built-in])

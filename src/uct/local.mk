@@ -67,7 +67,9 @@ UNIT_ib_common = %D%/ib/common/address.cpp %D%/ib/common/async_monitor.cpp \
 	%D%/ib/common/receive_buffers.cpp %D%/ib/common/send_request.cpp
 UNIT_ib_mlx5 = %D%/ib/mlx5/completion_queue.cpp %D%/ib/mlx5/rc_mlx5.cpp %D%/ib/mlx5/send_queue.cpp \
 	%D%/ib/mlx5/shared_queues.cpp %D%/ib/mlx5/shared_receive_queue.cpp
-UCT_IB_SOURCES = $(UNIT_ib_common) $(UNIT_ib_mlx5) \
+UNIT_ib_verbs = %D%/ib/verbs/rc_verbs.cpp %D%/ib/verbs/send_queue.cpp \
+	%D%/ib/verbs/shared_queues.cpp
+UCT_IB_SOURCES = $(UNIT_ib_common) $(UNIT_ib_mlx5) $(UNIT_ib_verbs) \
 	%D%/ib/common/address.h %D%/ib/common/am_header.h %D%/ib/common/async_monitor.h \
 	%D%/ib/common/config.h %D%/ib/common/device.h %D%/ib/common/gid.h %D%/ib/common/md.h \
 	%D%/ib/common/psn.h %D%/ib/common/qp_table.h %D%/ib/common/rc_ep.h \
@@ -76,9 +78,10 @@ UCT_IB_SOURCES = $(UNIT_ib_common) $(UNIT_ib_mlx5) \
 	%D%/ib/common/rc_resources.h %D%/ib/common/receive_buffers.h %D%/ib/common/retry_budget.h \
 	%D%/ib/common/send_request.h %D%/ib/common/transports.h \
 	%D%/ib/mlx5/barriers.h %D%/ib/mlx5/completion_queue.h %D%/ib/mlx5/rc_mlx5.h \
-	%D%/ib/mlx5/send_queue.h %D%/ib/mlx5/shared_queues.h %D%/ib/mlx5/shared_receive_queue.h
+	%D%/ib/mlx5/send_queue.h %D%/ib/mlx5/shared_queues.h %D%/ib/mlx5/shared_receive_queue.h \
+	%D%/ib/verbs/rc_verbs.h %D%/ib/verbs/send_queue.h %D%/ib/verbs/shared_queues.h
 if UNITY
-nodist_libuct_ib_la_SOURCES = unity/ib_common.cpp unity/ib_mlx5.cpp
+nodist_libuct_ib_la_SOURCES = unity/ib_common.cpp unity/ib_mlx5.cpp unity/ib_verbs.cpp
 EXTRA_libuct_ib_la_SOURCES = $(UCT_IB_SOURCES)
 else
 libuct_ib_la_SOURCES = $(UCT_IB_SOURCES)

@@ -3,6 +3,7 @@
 #include "common/md.h"
 #include "common/transports.h"
 #include "mlx5/rc_mlx5.h"
+#include "verbs/rc_verbs.h"
 
 #include "uct/base/module_entry.h"
 
@@ -10,7 +11,8 @@ namespace ufx::uct::ib {
 
 namespace {
 
-constexpr transport all[] = {{"rc_mlx5", serves_rc_mlx5, open_rc_mlx5}};
+constexpr transport all[] = {{"rc_mlx5", serves_rc_mlx5, open_rc_mlx5},
+                             {"rc_verbs", serves_rc_verbs, open_rc_verbs}};
 
 } // namespace
 

@@ -33,7 +33,7 @@ ucs::result<ucs::owner<rc_ep<Hw>>> rc_ep<Hw>::create(iface_type &iface,
     if (!qp) {
         return qp.error();
     }
-    auto queue = send_queue::take(qp->get(), config.blueflame);
+    auto queue = send_queue::take(qp->get(), config);
     if (!queue) {
         return queue.error();
     }
@@ -351,8 +351,9 @@ void rc_ep<Hw>::destroy_qp() noexcept
     if (!qp_.exists()) {
         return;
     }
+    this->iface().forget(qpn_); // where the library would lose what was received
     qp_.destroy();
-    this->iface().forget(qpn_);
+    this->iface().forget(qpn_); // what came since
     release(sends_.posted());
 }
 

@@ -50,6 +50,7 @@ ucs::result<rc_resources> rc_resources::create(const md &domain, const rc_config
     ibv_srq_init_attr srq{};
     srq.attr.max_wr = config.rx_queue - 1; // the provider adds one and rounds up
     srq.attr.max_sge = 1;
+    made.srq_size = srq.attr.max_wr;
     made.srq.reset(ibv_create_srq(domain.pd(), &srq));
     if (made.srq == nullptr) {
         return failed(domain, "shared receive queue");

@@ -135,7 +135,7 @@ private:
     uint32_t segments_ = 1;
 };
 
-ucs::result<send_queue> send_queue::take(ibv_qp *qp, bool blueflame) noexcept
+ucs::result<send_queue> send_queue::take(ibv_qp *qp, const rc_config &config) noexcept
 {
     mlx5dv_qp dv{};
     mlx5dv_obj object{};
@@ -145,7 +145,7 @@ ucs::result<send_queue> send_queue::take(ibv_qp *qp, bool blueflame) noexcept
         !std::has_single_bit(dv.sq.wqe_cnt) || dv.sq.wqe_cnt < max_blocks + reserved_blocks) {
         return UFX_ERR_IO;
     }
-    return send_queue(dv, qp->qp_num, blueflame);
+    return send_queue(dv, qp->qp_num, config.blueflame);
 }
 
 send_queue::send_queue(const mlx5dv_qp &dv, uint32_t qpn, bool blueflame) noexcept

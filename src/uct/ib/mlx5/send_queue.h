@@ -5,6 +5,7 @@
 
 #include "barriers.h"
 
+#include "uct/ib/common/config.h"
 #include "uct/ib/common/send_request.h"
 
 #include "ucs/result.h"
@@ -27,7 +28,7 @@ public:
 
     using completion_id = uint16_t; // the WQE counter
 
-    [[nodiscard]] static ucs::result<send_queue> take(ibv_qp *qp, bool blueflame) noexcept;
+    [[nodiscard]] static ucs::result<send_queue> take(ibv_qp *qp, const rc_config &config) noexcept;
 
     // Is there room for any request of the user? `for_own`: of the transport itself.
     [[nodiscard]] bool has_room() const noexcept

@@ -8,5 +8,6 @@ AC_DEFUN([UFX_IBVERBS], [
         [], [enable_ib=$have_ibverbs])
     AS_IF([test "x$enable_ib$have_ibverbs" = xyesno],
         [AC_MSG_ERROR([the RDMA transports need libibverbs and libmlx5 (libibverbs-dev)])])
+    AM_CONDITIONAL([HAVE_IBVERBS], [test "x$have_ibverbs" = xyes])
     AM_CONDITIONAL([IB], [test "x$enable_ib" = xyes])
 ])

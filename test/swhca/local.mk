@@ -10,8 +10,11 @@ swhca_probe_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
 swhca_probe_LDADD = $(IBVERBS_LIBS)
 TESTS += %D%/probes.py
 endif
+if IB
+TESTS += %D%/rdma_transports.py
+endif
 LONG_TESTS += %D%/verbs_programs.py %D%/perftest_programs.py %D%/ucx_programs.py \
 	%D%/faults_at_work.py %D%/perftest_all.py
 endif
-dist_noinst_SCRIPTS += %D%/probes.py %D%/verbs_programs.py %D%/perftest_programs.py \
+dist_noinst_SCRIPTS += %D%/probes.py %D%/rdma_transports.py %D%/verbs_programs.py %D%/perftest_programs.py \
 	%D%/ucx_programs.py %D%/faults_at_work.py %D%/perftest_all.py %D%/swhca_run.py

@@ -7,8 +7,12 @@
 #include "ucs/config_parse.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -56,8 +60,8 @@ CLI::App *add_run(CLI::App &app, arguments &to)
     run->add_option("--faults", to.run.faults, "schedule file");
     run->add_option("--engine", to.run.engine, "who runs the devices: trap, hook or thread")
         ->check(CLI::IsMember({"trap", "hook", "thread"}));
-    run->add_option("command", to.run.command, "program and its arguments")->required();
-    run->positionals_at_end();
+    run->prefix_command(); // the words of the program are not ours to read
+    run->footer("The program and its arguments stand behind '--'.");
     return run;
 }
 
@@ -76,6 +80,24 @@ CLI::App *add_show(CLI::App &app, arguments &to)
     show->add_option("--dir", to.directory, "directory of the fabric")->required();
     show->add_flag("--json", to.json, "as JSON");
     return show;
+}
+
+// The program's words: those behind "--", else from the first that is not ours to read. `rest`
+// starts with the "--", if there is one.
+std::vector<std::string> words_of_command(const CLI::App &run, std::vector<std::string> rest)
+{
+    std::vector<std::string> words = run.remaining();
+    if (!words.empty() && words.front().starts_with('-')) {
+        throw CLI::ExtrasError("run", {words.front()});
+    }
+    if (words.empty() && !rest.empty()) {
+        rest.erase(rest.begin());
+    }
+    words.insert(words.end(), rest.begin(), rest.end());
+    if (words.empty()) {
+        throw CLI::RequiredError("a program (ufx_swhca run [OPTIONS] -- command...)");
+    }
+    return words;
 }
 
 int run_program(arguments &with)
@@ -120,7 +142,13 @@ int main(int argc, char **argv)
     CLI::App *ctl = add_ctl(app, given);
     CLI::App *show = add_show(app, given);
     try {
-        app.parse(argc, argv);
+        // CLI11 would read brackets in words behind "--" as a list.
+        char **split = std::find_if(argv, argv + argc,
+                                    [](const char *word) { return std::strcmp(word, "--") == 0; });
+        app.parse(static_cast<int>(split - argv), argv);
+        if (run->parsed()) {
+            given.run.command = words_of_command(*run, {split, argv + argc});
+        }
     } catch (const CLI::CallForHelp &help) {
         return app.exit(help);
     } catch (const CLI::ParseError &error) {

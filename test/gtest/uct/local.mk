@@ -16,3 +16,4 @@ test_uct_LDADD = $(TEST_LIBS) libuct_fake.la libuct_tcp.la libuct_base.la libucs
 $(test_uct_OBJECTS): $(CATCH_PCH)
 
 include $(srcdir)/test/gtest/uct/tcp/local.mk
+include $(srcdir)/test/gtest/uct/ib/local.mk

@@ -86,8 +86,7 @@ constexpr ucs::config_option<rc_rows> rc_options[] = {
                                     "Largest packet payload, 256 to 4096; 0 takes the smaller one "
                                     "of both ports.")
         .range(0, 4096),
-    ucs::option<&rc_rows::seg_size>("SEG_SIZE", "8kb",
-                                    "Longest active message, and longest bcopy.")
+    ucs::option<&rc_rows::seg_size>("SEG_SIZE", "8kb", "Longest active message, and longest bcopy.")
         .range(1024, 64 << 10),
     ucs::option<&rc_rows::tx_queue>("TX_QUEUE", "256",
                                     "Operations that an endpoint may have outstanding.")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Settings of the InfiniBand transports: UFX_IB_* for all, UFX_RC_MLX5_* and UFX_RC_VERBS_* for one.
+// Settings of the InfiniBand transports: UFX_IB_* for all, UFX_RC_MLX5_* and UFX_RC_VERBS_* for
+// one.
 #ifndef UFX_UCT_IB_COMMON_CONFIG_H
 #define UFX_UCT_IB_COMMON_CONFIG_H
 
@@ -23,19 +24,19 @@ struct rc_config {
     uint8_t service_level;
     uint8_t traffic_class;
     uint8_t hop_limit;
-    size_t path_mtu;       // 0: the port's
-    size_t seg_size;       // longest am, and longest bcopy
-    unsigned tx_queue;     // operations of an ep
+    size_t path_mtu;        // 0: the port's
+    size_t seg_size;        // longest am, and longest bcopy
+    unsigned tx_queue;      // operations of an ep
     unsigned tx_moderation; // unsignaled operations in a row, at most
-    unsigned rx_queue;     // receive buffers of an iface
-    unsigned cq_poll;      // completions handled in one progress, of each queue
-    unsigned fc_window;    // messages that a peer may send before it hears that they were handled
-    unsigned max_reads;    // outstanding reads and atomics, each way
+    unsigned rx_queue;      // receive buffers of an iface
+    unsigned cq_poll;       // completions handled in one progress, of each queue
+    unsigned fc_window;     // messages that a peer may send before it hears that they were handled
+    unsigned max_reads;     // outstanding reads and atomics, each way
     bool blueflame;
 };
 
-// Environment and file, overruled by what the caller of iface_open gave. A row of the transport wins
-// over the row of the same name for all.
+// Environment and file, overruled by what the caller of iface_open gave. A row of the transport
+// wins over the row of the same name for all.
 [[nodiscard]] ucs::result<rc_config> read_config(rc_kind kind,
                                                  std::span<const ufx_uct_config_entry_t> given);
 

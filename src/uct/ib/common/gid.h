@@ -23,9 +23,9 @@ struct gid_entry {
 };
 
 // Indices from the best to the worst; those that must never be used (a null GID, and RoCE v1 while
-// there is another one) are left out. Order: with a netdev and routable; routable; netdev and private
-// IPv4; netdev and degraded (an overlay's netdev, or link-local); private IPv4; degraded. Ties go to
-// the lowest index.
+// there is another one) are left out. Order: with a netdev and routable; routable; netdev and
+// private IPv4; netdev and degraded (an overlay's netdev, or link-local); private IPv4; degraded.
+// Ties go to the lowest index.
 [[nodiscard]] std::vector<unsigned> rank_gids(std::span<const gid_entry> table);
 
 // For logs: IPv4 if it is one that is mapped, else IPv6.

@@ -26,9 +26,9 @@ inline constexpr uint32_t psn_mask = 0xffffff;
 // Packets of a message, or of the response of a read: at least one. `mtu` is a power of two.
 [[nodiscard]] constexpr uint32_t packets_of(uint64_t length, uint32_t mtu_shift) noexcept
 {
-    return length == 0 ? 1
-                       : static_cast<uint32_t>((length + (uint64_t{1} << mtu_shift) - 1) >>
-                                               mtu_shift);
+    return length == 0
+               ? 1
+               : static_cast<uint32_t>((length + (uint64_t{1} << mtu_shift) - 1) >> mtu_shift);
 }
 
 // How much of an operation of `packets` packets from `first` on a responder has executed that

@@ -122,11 +122,11 @@ private:
 
     [[nodiscard]] am_header next_header(uint8_t id) noexcept;
     [[nodiscard]] ibv_sge own_piece(const std::byte *at, size_t length) const noexcept;
-    [[nodiscard]] bool gather(const ufx_uct_iov_t *iov, size_t count, ibv_sge *pieces) const
-        noexcept;
+    [[nodiscard]] bool gather(const ufx_uct_iov_t *iov, size_t count,
+                              ibv_sge *pieces) const noexcept;
     [[nodiscard]] ufx_status_t post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *iov,
-                                        size_t iov_count, uint64_t remote_addr,
-                                        ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept;
+                                        size_t iov_count, uint64_t remote_addr, ufx_uct_rkey_t rkey,
+                                        ufx_uct_completion_t *comp) noexcept;
     [[nodiscard]] ufx_status_t post_atomic(ufx_uct_atomic_op_t op, uint64_t operand,
                                            uint64_t compare, void *result, uint64_t remote_addr,
                                            ufx_uct_rkey_t rkey,
@@ -145,7 +145,7 @@ private:
     flow_control flow_;
     uint32_t qpn_;
     uint32_t start_psn_;
-    uint32_t psn_; // of the next packet
+    uint32_t psn_;            // of the next packet
     uint32_t unsignaled_ = 0; // requests behind the last signaled one
     uint8_t mtu_shift_ = 0;
     bool connected_ = false;

@@ -80,7 +80,8 @@ ufx_status_t rc_ep<Hw>::register_records() noexcept
     return records_mr_ == nullptr ? UFX_ERR_NO_MEMORY : UFX_OK;
 }
 
-// ---- Connection ----------------------------------------------------------------------------------
+// ---- Connection
+// ----------------------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_ep<Hw>::get_address(void *ep_addr) noexcept
@@ -116,8 +117,8 @@ ufx_status_t rc_ep<Hw>::connect_to_ep(const void *device_addr, const void *,
     do {
         const port_path path = port.path();
         mtu_shift_ = std::min(path.mtu_shift, peer_port->mtu_shift);
-        status = qp_.connect(path, *peer_port, *peer, start_psn_, mtu_shift_,
-                             this->iface().config());
+        status =
+            qp_.connect(path, *peer_port, *peer, start_psn_, mtu_shift_, this->iface().config());
     } while (status == UFX_ERR_INVALID_PARAM && port.try_next_gid());
     if (status != UFX_OK) {
         return UFX_ERR_IO;
@@ -153,7 +154,8 @@ ufx_status_t rc_ep<Hw>::query(ufx_uct_ep_attr_t *attr) noexcept
     return status;
 }
 
-// ---- Completions ---------------------------------------------------------------------------------
+// ---- Completions
+// ---------------------------------------------------------------------------------
 
 template <class Hw>
 void rc_ep<Hw>::release(uint64_t position) noexcept
@@ -171,8 +173,7 @@ void rc_ep<Hw>::sent(typename send_queue::completion_id id) noexcept
         return;
     }
     op_queue &queue = this->queue_;
-    while (!queue.empty() &&
-           static_cast<int64_t>(queue.front().transport[0] - position) <= 0) {
+    while (!queue.empty() && static_cast<int64_t>(queue.front().transport[0] - position) <= 0) {
         end_front();
     }
 }
@@ -235,7 +236,8 @@ void rc_ep<Hw>::broke(ufx_status_t status, ufx_uct_error_cause_t cause, int code
     this->fail(ufx_uct_error_t{0, status, cause, code, full});
 }
 
-// ---- Flow control --------------------------------------------------------------------------------
+// ---- Flow control
+// --------------------------------------------------------------------------------
 
 template <class Hw>
 void rc_ep<Hw>::owe_grant() noexcept
@@ -264,7 +266,8 @@ void rc_ep<Hw>::send_grant() noexcept
     post_own({.op = send_op::send, .copied = true, .pieces = {&piece, 1}}, 1);
 }
 
-// ---- The end -------------------------------------------------------------------------------------
+// ---- The end
+// -------------------------------------------------------------------------------------
 
 // From here on the device flushes: a last request, whose completion comes after all others, says
 // when it uses none of our buffers any more.
@@ -330,8 +333,8 @@ void rc_ep<Hw>::finish_quiet() noexcept
     }
 }
 
-// No completion comes any more: the device is dead, or lost an event. Without the queue pair nothing
-// can be written or read.
+// No completion comes any more: the device is dead, or lost an event. Without the queue pair
+// nothing can be written or read.
 template <class Hw>
 void rc_ep<Hw>::give_up_waiting() noexcept
 {
@@ -367,7 +370,8 @@ ufx_status_t rc_ep<Hw>::make_quiet(ufx_uct_completion_t *quiet) noexcept
     return UFX_INPROGRESS;
 }
 
-// ---- Tokens --------------------------------------------------------------------------------------
+// ---- Tokens
+// --------------------------------------------------------------------------------------
 
 template <class Hw>
 ufx_uct_token_grade_t rc_ep<Hw>::expected_psn(uint32_t &psn) const noexcept

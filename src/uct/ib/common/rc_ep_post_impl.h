@@ -96,7 +96,8 @@ bool rc_ep<Hw>::gather(const ufx_uct_iov_t *iov, size_t count, ibv_sge *pieces) 
     return true;
 }
 
-// ---- Active messages -----------------------------------------------------------------------------
+// ---- Active messages
+// -----------------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_ep<Hw>::am_short(uint8_t id, uint64_t header, const void *payload,
@@ -128,10 +129,9 @@ ssize_t rc_ep<Hw>::am_bcopy(uint8_t id, ufx_uct_pack_cb_t pack, void *arg, unsig
     if (id >= UFX_UCT_AM_ID_MAX) {
         return UFX_ERR_INVALID_PARAM;
     }
-    op_record *record = can_post()
-                            ? this->queue_.reserve(sizeof(am_header) +
-                                                   this->iface().config().seg_size)
-                            : nullptr;
+    op_record *record =
+        can_post() ? this->queue_.reserve(sizeof(am_header) + this->iface().config().seg_size)
+                   : nullptr;
     if (record == nullptr) {
         return UFX_ERR_NO_RESOURCE;
     }
@@ -158,14 +158,13 @@ ufx_status_t rc_ep<Hw>::am_zcopy(uint8_t id, const void *header, size_t header_l
                                  ufx_uct_completion_t *comp) noexcept
 {
     std::array<ibv_sge, send_queue::max_pieces> pieces;
-    if (id >= UFX_UCT_AM_ID_MAX || header_length > max_user_header ||
-        iov_count >= pieces.size() ||
+    if (id >= UFX_UCT_AM_ID_MAX || header_length > max_user_header || iov_count >= pieces.size() ||
         header_length + iov_bytes(iov, iov_count) > this->iface().config().seg_size ||
         !gather(iov, iov_count, pieces.data() + 1)) {
         return UFX_ERR_INVALID_PARAM;
     }
-    const size_t need = sizeof(am_header) + op_record::padded(header_length) +
-                        iov_count * sizeof(*iov);
+    const size_t need =
+        sizeof(am_header) + op_record::padded(header_length) + iov_count * sizeof(*iov);
     op_record *record = can_post() ? this->queue_.reserve(need) : nullptr;
     if (record == nullptr) {
         return UFX_ERR_NO_RESOURCE;
@@ -190,7 +189,8 @@ ufx_status_t rc_ep<Hw>::am_zcopy(uint8_t id, const void *header, size_t header_l
     return UFX_INPROGRESS;
 }
 
-// ---- Remote memory -------------------------------------------------------------------------------
+// ---- Remote memory
+// -------------------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_ep<Hw>::put_short(const void *buffer, size_t length, uint64_t remote_addr,
@@ -199,9 +199,8 @@ ufx_status_t rc_ep<Hw>::put_short(const void *buffer, size_t length, uint64_t re
     if (length > send_queue::max_copied) {
         return UFX_ERR_INVALID_PARAM;
     }
-    op_record *record = has_room()
-                            ? push_put_short(this->queue_, buffer, length, remote_addr, rkey)
-                            : nullptr;
+    op_record *record =
+        has_room() ? push_put_short(this->queue_, buffer, length, remote_addr, rkey) : nullptr;
     if (record == nullptr) {
         return UFX_ERR_NO_RESOURCE;
     }
@@ -221,10 +220,10 @@ template <class Hw>
 ssize_t rc_ep<Hw>::put_bcopy(ufx_uct_pack_cb_t pack, void *arg, uint64_t remote_addr,
                              ufx_uct_rkey_t rkey) noexcept
 {
-    op_record *record = has_room() ? push_put_bcopy(this->queue_, pack, arg,
-                                                    this->iface().config().seg_size, remote_addr,
-                                                    rkey)
-                                   : nullptr;
+    op_record *record = has_room()
+                            ? push_put_bcopy(this->queue_, pack, arg,
+                                             this->iface().config().seg_size, remote_addr, rkey)
+                            : nullptr;
     if (record == nullptr) {
         return UFX_ERR_NO_RESOURCE;
     }
@@ -251,10 +250,10 @@ ufx_status_t rc_ep<Hw>::post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *io
         return UFX_ERR_INVALID_PARAM;
     }
     const size_t length = iov_bytes(iov, iov_count);
-    op_record *record = has_room() && has_psn_room(packets_of(length, mtu_shift_))
-                            ? push_rma_zcopy(this->queue_, kind, iov, iov_count, remote_addr, rkey,
-                                             comp)
-                            : nullptr;
+    op_record *record =
+        has_room() && has_psn_room(packets_of(length, mtu_shift_))
+            ? push_rma_zcopy(this->queue_, kind, iov, iov_count, remote_addr, rkey, comp)
+            : nullptr;
     if (record == nullptr) {
         return UFX_ERR_NO_RESOURCE;
     }
@@ -292,9 +291,9 @@ ufx_status_t rc_ep<Hw>::get_short(void *buffer, size_t length, uint64_t remote_a
     if (length > op_record::inline_size) {
         return UFX_ERR_INVALID_PARAM;
     }
-    op_record *record = has_room() ? push_get_short(this->queue_, buffer, length, remote_addr, rkey,
-                                                    comp)
-                                   : nullptr;
+    op_record *record = has_room()
+                            ? push_get_short(this->queue_, buffer, length, remote_addr, rkey, comp)
+                            : nullptr;
     if (record == nullptr) {
         return UFX_ERR_NO_RESOURCE;
     }
@@ -334,7 +333,8 @@ ufx_status_t rc_ep<Hw>::get_bcopy(ufx_uct_unpack_cb_t unpack, void *arg, size_t 
     return UFX_INPROGRESS;
 }
 
-// ---- Atomics -------------------------------------------------------------------------------------
+// ---- Atomics
+// -------------------------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_ep<Hw>::post_atomic(ufx_uct_atomic_op_t op, uint64_t operand, uint64_t compare,
@@ -392,7 +392,8 @@ ufx_status_t rc_ep<Hw>::atomic64_cswap(uint64_t compare, uint64_t swap, uint64_t
     return post_atomic(UFX_UCT_ATOMIC_CSWAP, swap, compare, result, remote_addr, rkey, comp);
 }
 
-// ---- Order ---------------------------------------------------------------------------------------
+// ---- Order
+// ---------------------------------------------------------------------------------------
 
 // The responder executes requests in the order in which they were posted.
 template <class Hw>

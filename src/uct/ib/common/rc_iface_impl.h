@@ -84,7 +84,8 @@ ufx_status_t rc_iface<Hw>::fill_receive_queue() noexcept
     return queues_.give_all();
 }
 
-// ---- Attributes and addresses --------------------------------------------------------------------
+// ---- Attributes and addresses
+// --------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_iface<Hw>::query(ufx_uct_iface_attr_t *attr) noexcept
@@ -148,7 +149,8 @@ int rc_iface<Hw>::is_reachable(const void *device_addr, const void *) noexcept
     return peer && port_.reaches(*peer) ? 1 : 0;
 }
 
-// ---- Wakeup --------------------------------------------------------------------------------------
+// ---- Wakeup
+// --------------------------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_iface<Hw>::event_fd_get(int *fd) noexcept
@@ -171,7 +173,8 @@ ufx_status_t rc_iface<Hw>::event_arm(unsigned) noexcept
     return work ? UFX_ERR_BUSY : UFX_OK;
 }
 
-// ---- Flush, fence, tokens, link ------------------------------------------------------------------
+// ---- Flush, fence, tokens, link
+// ------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_iface<Hw>::flush(unsigned flags, ufx_uct_completion_t *comp)
@@ -234,7 +237,8 @@ void rc_iface<Hw>::fail_all(ufx_status_t status, ufx_uct_error_cause_t cause,
     }
 }
 
-// ---- Progress ------------------------------------------------------------------------------------
+// ---- Progress
+// ------------------------------------------------------------------------------------
 
 template <class Hw>
 unsigned rc_iface<Hw>::poll() noexcept
@@ -253,9 +257,8 @@ unsigned rc_iface<Hw>::poll() noexcept
             }
         });
     count += received;
-    count += queues_.poll_sends(
-        config_.cq_poll,
-        [this](uint32_t qpn, auto id, const send_error *error) {
+    count +=
+        queues_.poll_sends(config_.cq_poll, [this](uint32_t qpn, auto id, const send_error *error) {
             ep_type *ep = by_qpn_.find(qpn);
             if (ep == nullptr) [[unlikely]] {
                 if (!orphans_) {
@@ -378,7 +381,8 @@ void rc_iface<Hw>::forget(uint32_t qpn) noexcept
     queues_.remove_of(qpn, [this](uint32_t slot) { give_slot(slot); });
 }
 
-// ---- Events --------------------------------------------------------------------------------------
+// ---- Events
+// --------------------------------------------------------------------------------------
 
 template <class Hw>
 unsigned rc_iface<Hw>::take_events() noexcept

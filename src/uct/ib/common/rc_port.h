@@ -17,7 +17,8 @@ public:
     [[nodiscard]] static ucs::result<rc_port> open(const device &on, uint8_t port,
                                                    const rc_config &config);
 
-    // Asks the device again. Only `unchanged` leaves connections as they are; `failed` has said why.
+    // Asks the device again. Only `unchanged` leaves connections as they are; `failed` has said
+    // why.
     [[nodiscard]] refreshed refresh();
 
     // Only whether it is active.

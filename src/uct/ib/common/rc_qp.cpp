@@ -87,8 +87,7 @@ ufx_status_t rc_qp::connect(const port_path &path, const port_address &peer_port
     attr.ah_attr = way_to(path, peer_port, config);
     int error = ibv_modify_qp(get(), &attr,
                               IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                                  IBV_QP_MIN_RNR_TIMER);
+                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     if (error != 0) {
         return refused("RTR", error);
     }

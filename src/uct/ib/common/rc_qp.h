@@ -34,8 +34,8 @@ public:
 
     // To RTS. INVALID_PARAM: the device refuses this path (EINVAL); IO: something else.
     [[nodiscard]] ufx_status_t connect(const port_path &path, const port_address &peer_port,
-                                       const qp_address &peer, uint32_t own_psn,
-                                       uint8_t mtu_shift, const rc_config &config) noexcept;
+                                       const qp_address &peer, uint32_t own_psn, uint8_t mtu_shift,
+                                       const rc_config &config) noexcept;
 
     // From any state; what is outstanding is flushed. IO: the device refuses.
     [[nodiscard]] ufx_status_t break_it() noexcept;

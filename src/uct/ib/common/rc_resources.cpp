@@ -42,8 +42,8 @@ ucs::result<rc_resources> rc_resources::create(const md &domain, const rc_config
     made.send_cq_size = std::min(send_cq_wanted, static_cast<unsigned>(most));
     made.send_cq.reset(ibv_create_cq(context, static_cast<int>(made.send_cq_size), nullptr,
                                      made.channel.get(), 0));
-    made.receive_cq.reset(ibv_create_cq(context, static_cast<int>(config.rx_queue), nullptr,
-                                        made.channel.get(), 0));
+    made.receive_cq.reset(
+        ibv_create_cq(context, static_cast<int>(config.rx_queue), nullptr, made.channel.get(), 0));
     if (made.send_cq == nullptr || made.receive_cq == nullptr) {
         return failed(domain, "completion queue");
     }

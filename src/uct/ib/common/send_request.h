@@ -17,13 +17,13 @@ enum class send_op : uint8_t { nop, send, write, read, fetch_add, compare_swap }
 
 struct send_request {
     send_op op = send_op::nop;
-    bool signaled = false;         // a completion of its own; without, one that comes later covers it
-    bool copied = false;           // the bytes of the pieces go into the queue; their lkeys do not count
-    bool fenced = false;           // starts when all reads and atomics before it have ended
+    bool signaled = false; // a completion of its own; without, one that comes later covers it
+    bool copied = false;   // the bytes of the pieces go into the queue; their lkeys do not count
+    bool fenced = false;   // starts when all reads and atomics before it have ended
     std::span<const ibv_sge> pieces{};
-    uint64_t remote_addr = 0;      // of all but send and nop
+    uint64_t remote_addr = 0; // of all but send and nop
     uint32_t rkey = 0;
-    uint64_t operand = 0;          // of atomics: what is added or swapped in
+    uint64_t operand = 0; // of atomics: what is added or swapped in
     uint64_t compare = 0;
 };
 

@@ -39,8 +39,8 @@ void completion_queue::arm() noexcept
     record_[1] = htobe32(word);
     before_device_reads();
     const uint64_t doorbell = uint64_t{htobe32(number_)} << 32 | htobe32(word);
-    auto *at = reinterpret_cast<volatile uint64_t *>(static_cast<std::byte *>(uar_) +
-                                                     MLX5_CQ_DOORBELL);
+    auto *at =
+        reinterpret_cast<volatile uint64_t *>(static_cast<std::byte *>(uar_) + MLX5_CQ_DOORBELL);
     store_doorbell(at, doorbell);
     flush_write_combining();
 }

@@ -72,8 +72,8 @@ private:
     volatile __be32 *record_; // [0] consumer index, [1] arm
     void *uar_;
     uint32_t number_;
-    uint32_t count_; // power of two
-    uint32_t shift_; // of the distance of entries
+    uint32_t count_;    // power of two
+    uint32_t shift_;    // of the distance of entries
     size_t upper_half_; // an entry of 128 bytes ends with the 64 that are read
     uint32_t index_ = 0;
     uint32_t events_ = 0;

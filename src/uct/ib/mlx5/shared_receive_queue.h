@@ -13,8 +13,8 @@
 
 namespace ufx::uct::ib::mlx5 {
 
-// Slots in a chain: the device takes them in order; one that was handled goes to the chain's end. The
-// last slot of the chain is never taken, so that there is always one to link to.
+// Slots in a chain: the device takes them in order; one that was handled goes to the chain's end.
+// The last slot of the chain is never taken, so that there is always one to link to.
 class shared_receive_queue {
 public:
     [[nodiscard]] static ucs::result<shared_receive_queue> take(ibv_srq *srq);

@@ -12,7 +12,7 @@ class md;
 
 [[nodiscard]] bool serves_rc_verbs(const device &on) noexcept;
 [[nodiscard]] ufx_status_t open_rc_verbs(md &domain, const ufx_uct_iface_params_t &params,
-                                        ufx_uct_iface_h *iface);
+                                         ufx_uct_iface_h *iface);
 
 } // namespace ufx::uct::ib
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The list of the InfiniBand transports.
-#ifndef UFX_UCT_IB_COMMON_TRANSPORTS_H
-#define UFX_UCT_IB_COMMON_TRANSPORTS_H
+#ifndef UFX_UCT_IB_TRANSPORTS_H
+#define UFX_UCT_IB_TRANSPORTS_H
 
 #include <ufx/uct_types.h>
 

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""rc_mlx5 and rc_verbs on the software HCA: the conformance suite and their own cases, both sides in
+one process; and every uct measurement between two, with the data checked."""
+
+import os
+
+from swhca_run import BUILD, Checks, Fabric, need
+
+MEASUREMENTS = ("am_lat", "am_bw", "put_lat", "put_bw", "get_lat", "get_bw", "fadd", "cswap")
+
+
+def run_cases(checks, program, *filters):
+    fabric = Fabric("--hca", "3")
+    status, output = fabric.run(os.path.join(BUILD, program), *filters)
+    checks.that(status == 0, f"{program} on the software HCA", output[-6000:])
+    checks.that(fabric.close(), f"{program} on the software HCA leaves nothing")
+
+
+def measure(checks, transport):
+    fabric = Fabric("--hca", "1")
+    for test in MEASUREMENTS:
+        perftest = os.path.join(BUILD, "ufx_perftest")
+        statuses, outputs = fabric.pair(
+            [perftest, "-t", test, "-x", transport, "-d", "mlx5_0:1", "-s", "8" if "add" in test or
+             "swap" in test else "4k", "-n", "2000", "-w", "100", "-V", "-f"], "-p")
+        checks.that(statuses == [0, 0], f"{test} over {transport} between two processes",
+                    "\n".join(outputs)[-4000:])
+    checks.that(fabric.close(), f"measurements over {transport} leave nothing")
+
+
+def main():
+    need()
+    checks = Checks()
+    if os.path.exists(os.path.join(BUILD, "test_uct")):
+        run_cases(checks, "test_uct", "uct: *")
+        run_cases(checks, "test_ib", "[hca]")
+    for transport in ("rc_mlx5", "rc_verbs"):
+        measure(checks, transport)
+    checks.end()
+
+
+if __name__ == "__main__":
+    main()

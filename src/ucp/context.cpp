@@ -162,13 +162,14 @@ ufx_status_t context::check_devices() const
     return UFX_OK;
 }
 
-// One cable is one rail: a further address of an interface is one only if it is named.
-bool context::is_another_address(const ufx_uct_resource_t &resource) const
+// One cable is one rail: a further address of an interface is one only if it is named, and of two
+// transports over one port the first is the better one.
+bool context::is_same_cable(const ufx_uct_resource_t &resource) const
 {
     const std::string_view name = resource.dev_name;
     const std::string_view interface = name.substr(0, name.find(':'));
-    return interface != name && std::any_of(devices_.begin(), devices_.end(), [&](const device &d) {
-        return d.transport == resource.tl_name && d.name == interface;
+    return std::any_of(devices_.begin(), devices_.end(), [&](const device &d) {
+        return d.name == name || (d.name == interface && d.transport == resource.tl_name);
     });
 }
 
@@ -190,7 +191,7 @@ ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string
             continue;
         }
         used = true;
-        if (all && is_another_address(resource)) {
+        if (all && is_same_cable(resource)) {
             continue;
         }
         if (all) {

@@ -71,7 +71,7 @@ private:
     context() : memory(*this) {}
     ufx_status_t open(std::span<const ufx_uct_component_t *const> components, bool all);
     ufx_status_t check_devices() const;
-    bool is_another_address(const ufx_uct_resource_t &resource) const;
+    bool is_same_cable(const ufx_uct_resource_t &resource) const;
     ufx_status_t offer_domain(memory_domain domain, std::vector<std::string> &missing, bool all);
     bool may_be_rail(const ufx_uct_resource_t &resource) const;
     bool wants(const ufx_uct_resource_t &resource, std::vector<std::string> &missing, bool all);

@@ -23,7 +23,7 @@ def measure(checks, transport):
         perftest = os.path.join(BUILD, "ufx_perftest")
         statuses, outputs = fabric.pair(
             [perftest, "-t", test, "-x", transport, "-d", "mlx5_0:1", "-s", "8" if "add" in test or
-             "swap" in test else "4k", "-n", "2000", "-w", "100", "--validate", "-f"], "-p")
+             "swap" in test else "4k", "-n", "500", "-w", "20", "--validate", "-f"], "-p")
         checks.that(statuses == [0, 0], f"{test} over {transport} between two processes",
                     "\n".join(outputs)[-4000:])
     checks.that(fabric.close(), f"measurements over {transport} leave nothing")

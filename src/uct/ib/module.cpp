@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The one function that the module of the InfiniBand transports exports.
-#include "common/md.h"
+#include "uct/ib/common/md.h"
 
 #include "uct/base/module_entry.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the module offers.
-#include "transports.h"
+#include "uct/ib/common/transports.h"
 
-#include "mlx5/rc_mlx5.h"
-#include "verbs/rc_verbs.h"
+#include "uct/ib/mlx5/rc_mlx5.h"
+#include "uct/ib/verbs/rc_verbs.h"
 
 namespace ufx::uct::ib {
 

@@ -4,10 +4,10 @@
 
 #include "async_monitor.h"
 #include "config.h"
+#include "transports.h"
 
 #include "ucs/bytes.h"
 #include "ucs/log.h"
-#include "uct/ib/transports.h"
 
 #include <cerrno>
 #include <cstring>

@@ -5,6 +5,7 @@
 #define UFX_UCT_IB_COMMON_RC_EP_H
 
 #include "am_header.h"
+#include "md.h"
 #include "psn.h"
 #include "rc_qp.h"
 #include "send_request.h"
@@ -76,8 +77,7 @@ public:
     void send_failed(typename send_queue::completion_id id, const send_error &error) noexcept;
 
     // The queue pair broke in a way that no completion tells.
-    void broke(ufx_status_t status, ufx_uct_error_cause_t cause, int code,
-               const char *text) noexcept;
+    void broke(const failure &what, int code, const char *text) noexcept;
 
     // LAST_WQE_REACHED: what arrived is in the completion queue.
     void reached_last_receive() noexcept { receives_ended_ = true; }
@@ -132,6 +132,7 @@ private:
                                            ufx_uct_rkey_t rkey,
                                            ufx_uct_completion_t *comp) noexcept;
     void release(uint64_t position) noexcept;
+    void end_until(uint64_t position) noexcept;
     void end_front() noexcept;
     void send_grant() noexcept;
     void become_send_quiet() noexcept;

@@ -129,7 +129,7 @@ ufx_status_t rc_ep<Hw>::connect_to_ep(const void *device_addr, const void *,
     connected_ = true;
     this->go_live();
     if (!this->iface().link_up()) {
-        broke(UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_INJECTED, 0,
+        broke({UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_INJECTED}, 0,
               "the link was taken down by set_link");
     }
     return UFX_OK;
@@ -169,9 +169,14 @@ void rc_ep<Hw>::sent(typename send_queue::completion_id id) noexcept
 {
     const uint64_t position = sends_.position_after(id);
     release(position);
-    if (this->is_failed()) [[unlikely]] {
-        return;
+    if (!this->is_failed()) [[likely]] {
+        end_until(position);
     }
+}
+
+template <class Hw>
+void rc_ep<Hw>::end_until(uint64_t position) noexcept
+{
     op_queue &queue = this->queue_;
     while (!queue.empty() && static_cast<int64_t>(queue.front().transport[0] - position) <= 0) {
         end_front();
@@ -199,41 +204,46 @@ void rc_ep<Hw>::end_front() noexcept
     this->queue_.complete_front(UFX_OK);
 }
 
+// Requests end in order: those before the one that failed have ended well.
 template <class Hw>
 void rc_ep<Hw>::send_failed(typename send_queue::completion_id id, const send_error &error) noexcept
 {
+    const uint64_t before = sends_.position_before(id);
     release(sends_.position_after(id));
     if (this->is_failed()) {
         return;
     }
+    end_until(before);
     const failure what = failure_of(error.status);
     const rc_config &config = this->iface().config();
-    char advice[120] = "";
+    char advice[160] = "";
     if (what.cause == UFX_UCT_CAUSE_RETRY_EXCEEDED) {
-        std::snprintf(advice, sizeof(advice), "; no answer in %s (UFX_IB_TIMEOUT, _RETRY_COUNT)",
+        std::snprintf(advice, sizeof(advice), "; no answer, %s (UFX_IB_TIMEOUT, _RETRY_COUNT)",
                       describe(config.budget).c_str());
     } else if (what.cause == UFX_UCT_CAUSE_RNR_EXCEEDED) {
         std::snprintf(advice, sizeof(advice),
                       "; the peer had no receive buffer (UFX_IB_RNR_RETRY_COUNT, _MIN_RNR_TIMER)");
     }
-    char text[160];
+    char text[224];
     std::snprintf(text, sizeof(text), "%s, vendor 0x%02x%s", ibv_wc_status_str(error.status),
                   error.vendor_syndrome, advice);
-    broke(what.status, what.cause, static_cast<int>(error.status), text);
+    broke(what, static_cast<int>(error.status), text);
 }
 
 template <class Hw>
-void rc_ep<Hw>::broke(ufx_status_t status, ufx_uct_error_cause_t cause, int code,
-                      const char *text) noexcept
+void rc_ep<Hw>::broke(const failure &what, int code, const char *text) noexcept
 {
-    if (this->is_failed()) {
+    if (this->is_failed() || this->is_destroyed()) {
         return;
     }
-    char full[200];
+    char full[256];
     std::snprintf(full, sizeof(full), "%s:%u qp 0x%06x: %s",
                   this->iface().domain().dev().name().c_str(), this->iface().port().number(), qpn_,
                   text);
-    this->fail(ufx_uct_error_t{0, status, cause, code, full});
+    const bool guilty = !this->queue_.empty() && (what.cause == UFX_UCT_CAUSE_REMOTE_ACCESS ||
+                                                  what.cause == UFX_UCT_CAUSE_LOCAL_PROT);
+    this->fail({guilty ? uint64_t{UFX_UCT_ERROR_OP} : 0, what.status, what.cause, code, full,
+                this->queue_.first()});
 }
 
 // ---- Flow control

@@ -55,7 +55,7 @@ void rc_ep<Hw>::post(op_record &record, send_request request, uint64_t length) n
     record.transport[0] = sends_.post(request);
     this->iface().take_cq_room(static_cast<uint32_t>(sends_.posted() - before));
     if (sends_.is_broken()) [[unlikely]] {
-        broke(UFX_ERR_IO, UFX_UCT_CAUSE_OWN_QP, 0, "the device refuses a request");
+        broke({UFX_ERR_IO, UFX_UCT_CAUSE_OWN_QP}, 0, "the device refuses a request");
     }
 }
 

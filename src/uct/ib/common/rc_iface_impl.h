@@ -232,7 +232,7 @@ void rc_iface<Hw>::fail_all(ufx_status_t status, ufx_uct_error_cause_t cause,
 {
     for (ep_type *ep : this->eps()) {
         if (ep->is_connected()) {
-            ep->broke(status, cause, 0, text);
+            ep->broke({status, cause}, 0, text);
         }
     }
 }
@@ -341,7 +341,7 @@ bool rc_iface<Hw>::take_control(uint32_t qpn, const am_header &header, size_t le
         return true;
     }
     if (length != sizeof(header) || header.id != am_header::grant_id || !ep->take_grant()) {
-        ep->broke(UFX_ERR_BAD_MESSAGE, UFX_UCT_CAUSE_BAD_MESSAGE, 0,
+        ep->broke({UFX_ERR_BAD_MESSAGE, UFX_UCT_CAUSE_BAD_MESSAGE}, 0,
                   "the peer sent what is not a message");
     }
     return false;
@@ -410,7 +410,7 @@ void rc_iface<Hw>::take_event(const async_event &event) noexcept
     case IBV_EVENT_QP_ACCESS_ERR:
         ep = by_qpn_.find(event.qpn);
         if (ep != nullptr) {
-            ep->broke(UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_OWN_QP, event.type, text);
+            ep->broke({UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_OWN_QP}, event.type, text);
         }
         break;
     case IBV_EVENT_QP_LAST_WQE_REACHED:

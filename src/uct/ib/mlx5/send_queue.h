@@ -57,12 +57,18 @@ public:
     // Position behind the request whose completion carries this counter.
     [[nodiscard]] uint64_t position_after(completion_id wqe_counter) const noexcept
     {
-        const uint64_t first = done_ + static_cast<uint16_t>(wqe_counter - done_);
+        const uint64_t first = position_before(wqe_counter);
         if (first >= posted_) [[unlikely]] {
             return done_; // of nothing that is under way
         }
         const auto *ctrl = reinterpret_cast<const mlx5_wqe_ctrl_seg *>(block(first));
         return first + ((be32toh(ctrl->qpn_ds) & 0x3f) + 3) / 4;
+    }
+
+    // Position of that request.
+    [[nodiscard]] uint64_t position_before(completion_id wqe_counter) const noexcept
+    {
+        return done_ + static_cast<uint16_t>(wqe_counter - done_);
     }
 
     // All before `position` is over; gives the blocks that it freed.

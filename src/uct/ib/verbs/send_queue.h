@@ -51,6 +51,12 @@ public:
         return wr_id > done_ && wr_id <= posted_ ? wr_id : done_;
     }
 
+    // Position of that request.
+    [[nodiscard]] uint64_t position_before(completion_id wr_id) const noexcept
+    {
+        return position_after(wr_id) == done_ ? done_ : wr_id - 1;
+    }
+
     // All before `position` is over; gives the requests that it freed.
     uint32_t release(uint64_t position) noexcept
     {

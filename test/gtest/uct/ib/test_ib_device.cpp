@@ -255,10 +255,17 @@ TEST_CASE("rc: a put to a key that is gone is the user's error, and is the one t
     for_each_rc([](const uct_resource &resource) {
         rc_pair pair(resource);
         pair.a().error_answer = UFX_OK;
+        remote_memory fine(pair, 64);
         pair.target.dereg();
+        counted first;
         counted done;
+        const ufx_uct_iov_t iov = pair.data.iov(0, 64);
+        REQUIRE(ufx_uct_ep_put_zcopy(pair.ep, &iov, 1, fine.addr(), fine.rkey, &first) ==
+                UFX_INPROGRESS);
         REQUIRE(pair.put(0, 64, done) == UFX_INPROGRESS);
         REQUIRE(pair.wait([&] { return done.done(); }));
+        CHECK(first.done());
+        CHECK(first.result == UFX_OK);
         CHECK(done.result == UFX_ERR_REMOTE_ACCESS);
         CHECK(pair.a().error_cause == UFX_UCT_CAUSE_REMOTE_ACCESS);
         CHECK(state_of(pair.ep) == UFX_UCT_EP_DEAD);

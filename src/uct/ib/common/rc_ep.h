@@ -119,6 +119,7 @@ private:
     // A request of the transport itself, without a record.
     void post_own(send_request request, uint32_t packets) noexcept;
     [[nodiscard]] bool signal_next(bool wanted) noexcept;
+    [[nodiscard]] ufx_status_t no_room() noexcept;
 
     [[nodiscard]] am_header next_header(uint8_t id) noexcept;
     [[nodiscard]] ibv_sge own_piece(const std::byte *at, size_t length) const noexcept;

@@ -108,11 +108,11 @@ ufx_status_t rc_ep<Hw>::am_short(uint8_t id, uint64_t header, const void *payloa
         return UFX_ERR_INVALID_PARAM;
     }
     if (!can_post()) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     op_record *record = push_am_short(this->queue_, id, header, payload, length);
     if (record == nullptr) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     const am_header head = next_header(id);
     const std::array pieces = {own_piece(reinterpret_cast<const std::byte *>(&head), sizeof(head)),
@@ -133,7 +133,7 @@ ssize_t rc_ep<Hw>::am_bcopy(uint8_t id, ufx_uct_pack_cb_t pack, void *arg, unsig
         can_post() ? this->queue_.reserve(sizeof(am_header) + this->iface().config().seg_size)
                    : nullptr;
     if (record == nullptr) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     detail::set_kind(*record, UFX_UCT_OP_AM, UFX_UCT_FORM_BCOPY);
     record->am_id = id;
@@ -167,7 +167,7 @@ ufx_status_t rc_ep<Hw>::am_zcopy(uint8_t id, const void *header, size_t header_l
         sizeof(am_header) + op_record::padded(header_length) + iov_count * sizeof(*iov);
     op_record *record = can_post() ? this->queue_.reserve(need) : nullptr;
     if (record == nullptr) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     detail::set_kind(*record, UFX_UCT_OP_AM, UFX_UCT_FORM_ZCOPY);
     record->am_id = id;
@@ -202,7 +202,7 @@ ufx_status_t rc_ep<Hw>::put_short(const void *buffer, size_t length, uint64_t re
     op_record *record =
         has_room() ? push_put_short(this->queue_, buffer, length, remote_addr, rkey) : nullptr;
     if (record == nullptr) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     const ibv_sge piece = own_piece(record->data, length);
     this->iface().count_sent(length);
@@ -225,7 +225,7 @@ ssize_t rc_ep<Hw>::put_bcopy(ufx_uct_pack_cb_t pack, void *arg, uint64_t remote_
                                              this->iface().config().seg_size, remote_addr, rkey)
                             : nullptr;
     if (record == nullptr) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     const ibv_sge piece = own_piece(record->data, record->length);
     this->iface().count_sent(record->length);
@@ -255,7 +255,7 @@ ufx_status_t rc_ep<Hw>::post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *io
             ? push_rma_zcopy(this->queue_, kind, iov, iov_count, remote_addr, rkey, comp)
             : nullptr;
     if (record == nullptr) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     const bool put = kind == UFX_UCT_OP_PUT;
     this->iface().count_sent(put ? length : 0);
@@ -295,7 +295,7 @@ ufx_status_t rc_ep<Hw>::get_short(void *buffer, size_t length, uint64_t remote_a
                             ? push_get_short(this->queue_, buffer, length, remote_addr, rkey, comp)
                             : nullptr;
     if (record == nullptr) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     const ibv_sge piece = own_piece(record->data, length);
     post(*record,
@@ -320,7 +320,7 @@ ufx_status_t rc_ep<Hw>::get_bcopy(ufx_uct_unpack_cb_t unpack, void *arg, size_t 
                                                     remote_addr, rkey, comp)
                                    : nullptr;
     if (record == nullptr) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     const ibv_sge piece = own_piece(record->data, length);
     post(*record,
@@ -348,7 +348,7 @@ ufx_status_t rc_ep<Hw>::post_atomic(ufx_uct_atomic_op_t op, uint64_t operand, ui
                                                  compare, result, remote_addr, rkey, comp)
                                    : nullptr;
     if (record == nullptr) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     const ibv_sge piece = own_piece(record->data, sizeof(uint64_t));
     post(*record,
@@ -407,7 +407,7 @@ ufx_status_t rc_ep<Hw>::check(ufx_uct_completion_t *comp) noexcept
 {
     op_record *record = has_room() ? push_check(this->queue_, comp) : nullptr;
     if (record == nullptr) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     post(*record, {.op = send_op::write, .signaled = true}, 0);
     return UFX_INPROGRESS;
@@ -427,7 +427,7 @@ ufx_status_t rc_ep<Hw>::flush(unsigned flags, ufx_uct_completion_t *comp)
     }
     op_record *record = has_room() ? this->queue_.push_marker(true, comp) : nullptr;
     if (record == nullptr) {
-        return UFX_ERR_NO_RESOURCE;
+        return no_room();
     }
     record->marker = false; // ends by its own completion
     const ibv_sge piece = own_piece(record->data, sizeof(uint64_t));
@@ -439,6 +439,14 @@ ufx_status_t rc_ep<Hw>::flush(unsigned flags, ufx_uct_completion_t *comp)
           .rkey = flush_rkey_},
          sizeof(uint64_t));
     return UFX_INPROGRESS;
+}
+
+// What is under way and has no completion of its own would never make room.
+template <class Hw>
+ufx_status_t rc_ep<Hw>::no_room() noexcept
+{
+    signal_tail();
+    return UFX_ERR_NO_RESOURCE;
 }
 
 template <class Hw>

@@ -249,6 +249,26 @@ TEST_CASE("rc: queues and positions wrap, and the order stays", "[hca]")
     });
 }
 
+TEST_CASE("rc: copies that fill the buffer before any has a completion make room again",
+          "[hca][L05]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        rc_pair pair(resource, 8192);
+        for (const size_t length : {size_t{300}, size_t{4096}, size_t{8192}}) {
+            for (int i = 0; i < 100; ++i) {
+                pack_source source{pair.data.bytes.data(), length};
+                REQUIRE(pair.wait([&] {
+                    const ssize_t done = ufx_uct_ep_put_bcopy(pair.ep, pack_source::pack, &source,
+                                                              pair.target.addr(), pair.target.rkey);
+                    return done == static_cast<ssize_t>(length);
+                }));
+            }
+        }
+        pair.flush();
+        CHECK(pair.landed(0, 8192));
+    });
+}
+
 TEST_CASE("rc: a put to a key that is gone is the user's error, and is the one that failed",
           "[hca][U02]")
 {

@@ -133,7 +133,7 @@ struct rc_pair : uct_pair {
 } // namespace
 
 TEST_CASE("rc: with all answers lost, the token tells puts that landed from reads without data",
-          "[hca][U01][U10][M23]")
+          "[.][hca][U01][U10][M23]")
 {
     for_each_rc([](const uct_resource &resource) {
         rc_pair pair(resource);
@@ -164,7 +164,7 @@ TEST_CASE("rc: with all answers lost, the token tells puts that landed from read
 }
 
 TEST_CASE("rc: a put that stops in its middle is PARTIAL at a packet, what follows has not landed",
-          "[hca][U10]")
+          "[.][hca][U10]")
 {
     for_each_rc([](const uct_resource &resource) {
         rc_pair pair(resource);
@@ -186,7 +186,7 @@ TEST_CASE("rc: a put that stops in its middle is PARTIAL at a packet, what follo
     });
 }
 
-TEST_CASE("rc: an event of one queue pair fails its ep alone, without a completion", "[hca][M01]")
+TEST_CASE("rc: an event of one queue pair fails its ep alone, without a completion", "[.][hca][M01]")
 {
     for_each_rc([](const uct_resource &resource) {
         rc_pair pair(resource);
@@ -205,7 +205,7 @@ TEST_CASE("rc: an event of one queue pair fails its ep alone, without a completi
     });
 }
 
-TEST_CASE("rc: a port that goes and comes is an event and fails nothing", "[hca][M04]")
+TEST_CASE("rc: a port that goes and comes is an event and fails nothing", "[.][hca][M04]")
 {
     for_each_rc([](const uct_resource &resource) {
         rc_pair pair(resource);
@@ -225,7 +225,7 @@ TEST_CASE("rc: a port that goes and comes is an event and fails nothing", "[hca]
     });
 }
 
-TEST_CASE("rc: queues and positions wrap, and the order stays", "[hca]")
+TEST_CASE("rc: queues and positions wrap, and the order stays", "[.][hca]")
 {
     for_each_rc([](const uct_resource &resource) {
         rc_pair pair(resource, 4096);
@@ -250,7 +250,7 @@ TEST_CASE("rc: queues and positions wrap, and the order stays", "[hca]")
 }
 
 TEST_CASE("rc: copies that fill the buffer before any has a completion make room again",
-          "[hca][L05]")
+          "[.][hca][L05]")
 {
     for_each_rc([](const uct_resource &resource) {
         rc_pair pair(resource, 8192);
@@ -270,7 +270,7 @@ TEST_CASE("rc: copies that fill the buffer before any has a completion make room
 }
 
 TEST_CASE("rc: a put to a key that is gone is the user's error, and is the one that failed",
-          "[hca][U02]")
+          "[.][hca][U02]")
 {
     for_each_rc([](const uct_resource &resource) {
         rc_pair pair(resource);
@@ -292,7 +292,7 @@ TEST_CASE("rc: a put to a key that is gone is the user's error, and is the one t
     });
 }
 
-TEST_CASE("rc: the death of a device fails all its eps at once, and says so", "[hca][M03][M14]")
+TEST_CASE("rc: the death of a device fails all its eps at once, and says so", "[.][hca][M03][M14]")
 {
     for_each_rc([](const uct_resource &resource) {
         // A device of its own, which is dead afterwards.

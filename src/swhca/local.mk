@@ -4,13 +4,14 @@
 if SWHCA
 noinst_LTLIBRARIES += libswhca_model.la
 UNIT_swhca_base = %D%/engine/address_space.cpp %D%/engine/guarded_copy.cpp \
-	%D%/engine/process_memory.cpp %D%/fabric/fabric.cpp %D%/fabric/wakeup.cpp %D%/wire/cqe.cpp \
+	%D%/engine/process_memory.cpp %D%/fabric/fabric.cpp %D%/fabric/repair.cpp %D%/fabric/wakeup.cpp %D%/wire/cqe.cpp \
 	%D%/wire/wqe.cpp
 UNIT_swhca_faults = %D%/faults/schedule.cpp
 UNIT_swhca_model = %D%/model/completion_queue.cpp %D%/model/datagram.cpp %D%/model/device.cpp \
 	%D%/model/events.cpp %D%/model/payload.cpp %D%/model/queue_pair.cpp \
 	%D%/model/receive_queue.cpp %D%/model/verbs.cpp %D%/model/verbs_qp.cpp
 UNIT_swhca_protocol = %D%/engine/engine.cpp %D%/engine/link.cpp %D%/engine/membership.cpp \
+	%D%/engine/settle.cpp \
 	 %D%/faults/faults.cpp \
 	%D%/model/requester.cpp %D%/model/requester_answers.cpp %D%/model/responder.cpp \
 	%D%/model/send_queue.cpp %D%/model/send_ring.cpp
@@ -21,9 +22,9 @@ SWHCA_MODEL_SOURCES = $(UNIT_swhca_base) $(UNIT_swhca_model) $(UNIT_swhca_protoc
 	%D%/abi/command.h %D%/abi/event_pipe.h %D%/abi/uverbs_file.h \
 	%D%/engine/address_space.h %D%/engine/engine.h %D%/engine/guarded_copy.h %D%/engine/link.h \
 	%D%/engine/membership.h \
-	%D%/engine/process_memory.h %D%/engine/spinner.h \
+	%D%/engine/process_memory.h %D%/engine/settle.h %D%/engine/spinner.h \
 	%D%/fabric/bitmap.h %D%/fabric/doorbell_count.h %D%/fabric/fabric.h %D%/fabric/image.h \
-	%D%/fabric/wakeup.h %D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h \
+	%D%/fabric/repair.h %D%/fabric/wakeup.h %D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h \
 	%D%/model/completion_queue.h %D%/model/core.h %D%/model/datagram.h %D%/model/device.h \
 	%D%/model/events.h %D%/model/lookup.h %D%/model/payload.h %D%/model/queue_pair.h \
 	%D%/model/receive_queue.h %D%/model/requester.h %D%/model/responder.h \

@@ -14,7 +14,8 @@ if IB
 TESTS += %D%/rdma_transports.py
 endif
 LONG_TESTS += %D%/verbs_programs.py %D%/perftest_programs.py %D%/ucx_programs.py \
-	%D%/faults_at_work.py %D%/perftest_all.py
+	%D%/faults_at_work.py %D%/perftest_all.py %D%/kill_everywhere.sh
 endif
-dist_noinst_SCRIPTS += %D%/probes.py %D%/rdma_transports.py %D%/verbs_programs.py %D%/perftest_programs.py \
-	%D%/ucx_programs.py %D%/faults_at_work.py %D%/perftest_all.py %D%/swhca_run.py
+dist_noinst_SCRIPTS += %D%/probes.py %D%/rdma_transports.py %D%/verbs_programs.py \
+	%D%/perftest_programs.py %D%/ucx_programs.py %D%/faults_at_work.py %D%/perftest_all.py \
+	%D%/swhca_run.py %D%/kill_everywhere.sh

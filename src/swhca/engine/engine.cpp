@@ -4,8 +4,10 @@
 #include "engine.h"
 
 #include "link.h"
+#include "settle.h"
 
 #include "swhca/fabric/doorbell_count.h"
+#include "swhca/fabric/repair.h"
 #include "swhca/fabric/wakeup.h"
 #include "swhca/faults/faults.h"
 #include "swhca/model/completion_queue.h"
@@ -25,6 +27,12 @@ namespace {
 constexpr uint32_t turns_per_pass = 256; // of QPs; then the lock is given up
 constexpr uint32_t max_rounds = 4;       // of passes for others; the helper does the rest
 
+bool take_turn(core &world, uint32_t index) noexcept
+{
+    works_on torn_if_killed(world.shared, index);
+    return run_queue_pair(world, world.shared.qps[index]);
+}
+
 } // namespace
 
 uint64_t engine::pass(uint64_t now_ns, engine_caller by) noexcept
@@ -34,7 +42,7 @@ uint64_t engine::pass(uint64_t now_ns, engine_caller by) noexcept
         image_lock lock(shared_);
         lock.looks_again();
         core world{shared_, memory_, now_ns};
-        recover(world, lock);
+        fail_torn(world);
         next_ns = finish(world, by);
     }
     look_again(now_ns);
@@ -50,7 +58,7 @@ void engine::try_pass(uint64_t now_ns) noexcept
         }
         lock.looks_again();
         core world{shared_, memory_, now_ns};
-        recover(world, lock);
+        fail_torn(world);
         (void)finish(world);
     }
     if (has_work()) {
@@ -66,12 +74,22 @@ void engine::look_again(uint64_t now_ns) noexcept
     }
 }
 
-void engine::recover(core &world, const image_lock &lock) noexcept
+// The QPs on which somebody was killed. One in RESET has nothing that could be torn.
+void engine::fail_torn(core &world) noexcept
 {
-    uint32_t torn = lock.torn_qp();
-    if (torn != no_index && shared_.qps[torn].in_use) {
-        enter_error(world, shared_.qps[torn]);
-        raise_qp_event(world, shared_.qps[torn], IBV_EVENT_QP_FATAL);
+    for (uint32_t i = shared_.torn.next(0); i != shared_.torn.none; i = shared_.torn.next(i + 1)) {
+        qp &one = shared_.qps[i];
+        if (one.in_use && one.state != IBV_QPS_RESET && !memory_.reaches(one.process)) {
+            wake_process(shared_, one.process);
+            continue;
+        }
+        if (one.in_use && one.state != IBV_QPS_RESET) {
+            works_on torn_if_killed(shared_, i);
+            settle_torn(world, i);
+            enter_error(world, one);
+            raise_qp_event(world, one, IBV_EVENT_QP_FATAL);
+        }
+        shared_.torn.remove(i);
     }
 }
 
@@ -123,8 +141,7 @@ void engine::run_pending(core &world) noexcept
                 continue;
             }
             shared_.pending.remove(index);
-            shared_.working_on = index;
-            if (run_queue_pair(world, one)) {
+            if (take_turn(world, index)) {
                 shared_.pending.add(index);
             }
             (void)deliver_due(world);
@@ -141,7 +158,7 @@ uint64_t engine::run_all_timers(core &world, engine_caller by) noexcept
         if (!one.in_use) {
             shared_.timers.remove(index);
         } else if (memory_.reaches(one.process)) {
-            shared_.working_on = index;
+            works_on torn_if_killed(shared_, index);
             uint64_t due_ns = run_timers(world, one);
             next_ns = std::min(next_ns, due_ns);
             // Its own helper too, in case that this process does not live so long.

@@ -56,7 +56,7 @@ public:
             image_lock lock(shared_);
             lock.looks_again();
             core world{shared_, memory_, now_ns};
-            recover(world, lock);
+            fail_torn(world);
             answer = run(world);
             finish(world);
         }
@@ -69,7 +69,7 @@ public:
     [[nodiscard]] uint32_t self() const noexcept { return memory_.self(); }
 
 private:
-    void recover(core &world, const image_lock &lock) noexcept;
+    void fail_torn(core &world) noexcept;
     uint64_t finish(core &world, engine_caller by = engine_caller::PROGRAM) noexcept;
     void look_again(uint64_t now_ns) noexcept;
     void wake_if_later(uint32_t process, uint64_t due_ns, engine_caller by) noexcept;

@@ -3,6 +3,7 @@
 // measures; a packet leaves when the one before it has left, and arrives `latency` later.
 #include "link.h"
 
+#include "swhca/fabric/repair.h"
 #include "swhca/fabric/wakeup.h"
 #include "swhca/faults/faults.h"
 #include "swhca/model/datagram.h"
@@ -45,7 +46,7 @@ void deliver(core &world, const packet &what, const payload &data) noexcept
     }
     to.counters.received += what.packets;
     one->counters.received += what.packets;
-    world.shared.working_on = world.index_of(*one);
+    works_on torn_if_killed(world.shared, world.index_of(*one));
     if (what.kind == packet_kind::DATAGRAM) {
         receive_datagram(world, *one, what, data);
     } else if (is_request(what.kind)) {
@@ -58,6 +59,8 @@ void deliver(core &world, const packet &what, const payload &data) noexcept
 void unlink(image &shared, uint32_t index) noexcept
 {
     packet_slot &slot = shared.packets[index];
+    slot.queued = false;
+    in_this_order();
     (slot.prev == no_index ? shared.wire_head : shared.packets[slot.prev].next) = slot.next;
     (slot.next == no_index ? shared.wire_tail : shared.packets[slot.next].prev) = slot.prev;
     slot.next = shared.wire_free;
@@ -100,7 +103,11 @@ bool enqueue(core &world, const packet &what, const payload &data, uint64_t due_
     }
     shared.wire_used++;
     slot.due_ns = due_ns;
+    slot.order = shared.next_order++;
     slot.header = what;
+    in_this_order();
+    slot.queued = true;
+    in_this_order();
     insert_by_due_time(shared, index);
     return true;
 }

@@ -5,6 +5,7 @@
 #include "process_memory.h"
 
 #include "swhca/fabric/fabric.h"
+#include "swhca/fabric/repair.h"
 #include "swhca/model/verbs.h"
 
 #include <cerrno>
@@ -23,6 +24,7 @@ void close_contexts_of(core &world, uint32_t process)
             close_context(world, i);
         }
     }
+    in_this_order();
     world.shared.processes[process].in_use = false;
 }
 
@@ -88,6 +90,7 @@ uint32_t join_fabric(image &shared, uint64_t now_ns)
                 other.reachable = slot.reachable = false;
             }
         }
+        in_this_order();
         slot.in_use = true;
         return i;
     }

@@ -2,6 +2,7 @@
 // Making, mapping and locking the shared image.
 #include "fabric.h"
 
+#include "repair.h"
 #include "wakeup.h"
 
 #include <bit>
@@ -71,7 +72,7 @@ void init_image(image &shared, const fabric_options &options) noexcept
         init_hca(shared.hcas[i], i, options);
     }
     shared.wire_head = shared.wire_tail = shared.wire_free = no_index;
-    shared.working_on = no_index;
+    shared.completing.qp = no_index;
     shared.next_mkey = 0x11;
     shared.seed_state = options.seed;
     shared.epoch_ns = monotonic_ns();
@@ -173,7 +174,6 @@ image_lock::image_lock(image &shared, std::try_to_lock_t) noexcept : shared_(sha
 image_lock::~image_lock()
 {
     if (held_) {
-        shared_.working_on = no_index;
         ::pthread_mutex_unlock(&shared_.lock);
         // A poster adds first and tries the lock then, so that one of both sees the other: the
         // bitmap and the mutex are changed by locked instructions, which no load passes on x86.
@@ -188,7 +188,7 @@ void image_lock::judge(int status) noexcept
     held_ = status == 0 || status == EOWNERDEAD;
     if (status == EOWNERDEAD) {
         ::pthread_mutex_consistent(&shared_.lock);
-        torn_qp_ = shared_.working_on;
+        repair_image(shared_);
     }
 }
 

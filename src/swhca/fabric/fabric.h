@@ -57,8 +57,8 @@ private:
 
 // Holds the image's lock while it lives. Who posts while another holds the lock leaves the work to
 // that one; so at the end helpers are woken for what is pending, unless the holder looks after it.
-// If the last holder was killed, what it worked on may be torn: that QP is reported by torn_qp()
-// once, and its owner sees it fail.
+// An image whose last
+// holder was killed is repaired first.
 class image_lock {
 public:
     explicit image_lock(image &shared) noexcept;
@@ -74,15 +74,12 @@ public:
     // The holder looks at `pending` when it has given up the lock.
     void looks_again() noexcept { looks_again_ = true; }
 
-    [[nodiscard]] uint32_t torn_qp() const noexcept { return torn_qp_; }
-
 private:
     void judge(int status) noexcept;
 
     image &shared_;
     bool held_ = false;
     bool looks_again_ = false;
-    uint32_t torn_qp_ = no_index;
 };
 
 // A mutex for several processes that survives the death of its holder.

@@ -34,6 +34,7 @@ inline constexpr uint32_t max_held_cqes = 1024;
 inline constexpr uint32_t max_mtu_bytes = 4096;
 inline constexpr uint32_t max_rd_atomic = 16;
 inline constexpr uint32_t max_outstanding = 256; // WQEs of a QP that are sent and not acknowledged
+inline constexpr uint32_t max_nesting = 8;       // of QPs that are worked on at once
 inline constexpr uint32_t no_index = UINT32_MAX;
 inline constexpr uint64_t held_for_ever = UINT64_MAX; // due time of a packet that a rule holds
 
@@ -147,6 +148,12 @@ struct cq {
     uint32_t async_events;
 };
 
+// Both in one store.
+struct alignas(4) srq_place {
+    uint16_t head;     // WQE that is consumed next
+    uint16_t consumed; // counts like the doorbell record
+};
+
 struct srq {
     bool in_use;
     uint32_t context;
@@ -160,8 +167,7 @@ struct srq {
     uint32_t size;
     uint32_t max_wr;
     uint32_t max_sge;
-    uint16_t head;     // WQE that is consumed next
-    uint16_t consumed; // counts like the doorbell record
+    srq_place place;
     uint32_t limit;    // 0: not armed
     uint32_t events;
 };
@@ -273,6 +279,7 @@ struct responder_state {
     uint32_t nak_psn;
     uint16_t rq_consumed;
     struct receive receive;
+    uint32_t taken; // receives so far
     uint32_t resource_head;
     uint32_t resource_tail;
     resource resources[max_rd_atomic];
@@ -316,6 +323,18 @@ struct qp {
     sent_wqe ring[max_outstanding];
 };
 
+// The CQE that was written last, or is being written, and where its QP was: see settle.cpp.
+struct completing_cqe {
+    uint32_t qp; // index, or no_index
+    uint32_t cq;
+    uint32_t produced;
+    bool of_send;
+    uint32_t head;
+    uint16_t fetched;
+    uint32_t taken;
+    completion what;
+};
+
 // A CQE that a fault keeps back.
 struct held_cqe {
     uint32_t cq;
@@ -325,9 +344,11 @@ struct held_cqe {
 
 // A packet that is under way, in order of its due time.
 struct packet_slot {
+    bool queued; // else it is free; the links follow from this, the due time and the order
     uint32_t next;
     uint32_t prev;
     uint64_t due_ns;
+    uint64_t order; // of packets that are due at the same time
     packet header;
     uint8_t payload[max_mtu_bytes];
 };
@@ -339,17 +360,22 @@ struct image {
     std::atomic<bool> ready; // set once by the creator
     pthread_mutex_t lock;    // robust: the next holder cleans up after one that was killed
     std::atomic<uint64_t> next_due_ns; // earliest timer or delivery; written by the lock's holder
-    // What the holder of the lock works on, so that its successor knows what may be torn.
-    uint32_t working_on; // QP index or no_index
+    // The QPs that the holder of the lock works on, so that its successor knows what may be torn.
+    uint32_t working[max_nesting];
+    uint32_t working_depth;
+    completing_cqe completing;
     uint64_t seed_state; // of the generator that decides faults
     uint64_t epoch_ns;   // when the fabric was made; times of rules count from it
 
     shared_bitmap<max_qps> pending; // QPs with work; any process adds
     shared_bitmap<max_qps> timers;  // QPs with a running timer
+    shared_bitmap<max_qps> torn;    // QPs whose engine was killed, and that an engine must fail
 
     uint32_t next_mkey;
     uint32_t next_ah;
     uint32_t wire_head, wire_tail, wire_free, wire_fresh, wire_used; // lists of packets
+    uint64_t next_order;
+    uint16_t sorted[max_packets]; // room for repair_image()
 
     uint32_t held_cqe_count;
     held_cqe held_cqes[max_held_cqes]; // in order of their completion
@@ -370,7 +396,7 @@ struct image {
 };
 
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 2;
+inline constexpr uint32_t image_version = 3;
 
 } // namespace ufx::swhca
 

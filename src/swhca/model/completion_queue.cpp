@@ -5,6 +5,7 @@
 
 #include "events.h"
 
+#include "swhca/fabric/repair.h"
 #include "swhca/faults/faults.h"
 #include "ucs/bytes.h"
 
@@ -137,6 +138,23 @@ void make_error(completion &what, uint8_t syndrome) noexcept
     what.syndrome = syndrome;
 }
 
+void intend(core &world, const qp &one, uint32_t cq_index, const completion &what) noexcept
+{
+    completing_cqe &to = world.shared.completing;
+    to.qp = no_index;
+    in_this_order();
+    to.cq = cq_index;
+    to.produced = world.shared.cqs[cq_index].produced;
+    to.of_send = what.opcode == MLX5_CQE_REQ || what.opcode == MLX5_CQE_REQ_ERR;
+    to.head = one.req.head;
+    to.fetched = one.req.fetched;
+    to.taken = one.resp.taken;
+    to.what = what;
+    in_this_order();
+    to.qp = world.index_of(one);
+    in_this_order();
+}
+
 // CQEs of a queue stay in order: one behind a CQE that is kept back waits too.
 bool waits(const image &shared, uint32_t cq_index) noexcept
 {
@@ -173,6 +191,7 @@ void complete(core &world, qp &one, uint32_t cq_index, completion what) noexcept
         one.counters.inlined++;
         world.hca_of(one).counters.inlined++;
     }
+    intend(world, one, cq_index, what);
     for (int copies = twice ? 2 : 1; copies > 0; copies--) {
         if (due_ns != 0 || waits(world.shared, cq_index)) {
             keep(world, cq_index, due_ns, what);

@@ -190,8 +190,8 @@ void receive_datagram(core &world, qp &one, const packet &what, const payload &d
     done.slid = what.slid;
     done.flags_rqpn = what.src_qpn | (what.global ? flags_grh : 0) |
                       (is_ipv4(what.sgid) ? flags_udp_ipv4 : static_cast<uint32_t>(what.sl) << 24);
-    one.resp.receive.held = false;
     complete(world, one, one.recv_cq, done);
+    one.resp.receive.held = false;
 }
 
 } // namespace ufx::swhca

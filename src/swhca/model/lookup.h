@@ -4,6 +4,7 @@
 #define UFX_SWHCA_MODEL_LOOKUP_H
 
 #include "swhca/fabric/image.h"
+#include "swhca/fabric/repair.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,14 @@ template <class T, size_t Size>
         }
     }
     return no_index;
+}
+
+// Last of all, so that somebody who is killed leaves no half object.
+template <class T>
+void publish(T &one) noexcept
+{
+    in_this_order();
+    one.in_use = true;
 }
 
 // nullptr unless the handle is one of this context.

@@ -9,6 +9,7 @@
 #include "responder.h"
 
 #include "swhca/fabric/doorbell_count.h"
+#include "swhca/fabric/repair.h"
 #include <infiniband/verbs.h>
 
 namespace ufx::swhca {

@@ -6,11 +6,13 @@
 #include "completion_queue.h"
 #include "events.h"
 
+#include "swhca/fabric/repair.h"
 #include "swhca/wire/wqe.h"
 #include "ucs/bytes.h"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
@@ -31,30 +33,55 @@ bool read_counter(core &world, uint32_t process, uint64_t doorbell, uint16_t &ou
     return true;
 }
 
-bool take_from_srq(core &world, srq &from, receive &into) noexcept
+// `held` last: a WQE that is held was taken.
+void hold(qp &one, const receive &what) noexcept
 {
-    uint32_t process = world.shared.contexts[from.context].process;
-    uint16_t posted = 0;
-    if (!read_counter(world, process, from.doorbell, posted) || posted == from.consumed) {
-        return false;
-    }
-    uint64_t wqe = from.buffer + (static_cast<uint64_t>(from.head) << from.wqe_shift);
+    one.resp.receive = what;
+    one.resp.taken++;
+    in_this_order();
+    one.resp.receive.held = true;
+    in_this_order();
+}
+
+// Past the WQE at the head; false if the program's memory is gone.
+bool step(core &world, srq &from) noexcept
+{
+    uint64_t wqe = from.buffer + (static_cast<uint64_t>(from.place.head) << from.wqe_shift);
     uint16_t next = 0;
-    if (!world.memory.read(process, wqe + offsetof(mlx5_wqe_srq_next_seg, next_wqe_index), &next,
+    if (!world.memory.read(world.shared.contexts[from.context].process,
+                           wqe + offsetof(mlx5_wqe_srq_next_seg, next_wqe_index), &next,
                            sizeof(next))) {
         return false;
     }
     next = ucs::load_be<uint16_t>(&next);
-    into = {true,      true,
-            from.head, (1u << from.wqe_shift) / wqe_segment_bytes - 1,
-            0,         wqe + wqe_segment_bytes};
-    from.head = static_cast<uint16_t>(next % from.size);
-    from.consumed++;
+    std::atomic_ref<srq_place>(from.place)
+        .store({static_cast<uint16_t>(next % from.size),
+                static_cast<uint16_t>(from.place.consumed + 1)},
+               std::memory_order_relaxed); // under the lock
+    return true;
+}
+
+bool take_from_srq(core &world, qp &one) noexcept
+{
+    srq &from = world.shared.srqs[one.srq];
+    uint32_t process = world.shared.contexts[from.context].process;
+    uint16_t posted = 0;
+    if (!read_counter(world, process, from.doorbell, posted) || posted == from.place.consumed) {
+        return false;
+    }
+    uint64_t wqe = from.buffer + (static_cast<uint64_t>(from.place.head) << from.wqe_shift);
+    uint16_t head = from.place.head;
+    hold(one, {false, true, head, (1u << from.wqe_shift) / wqe_segment_bytes - 1, 0,
+               wqe + wqe_segment_bytes});
+    if (!step(world, from)) {
+        one.resp.receive.held = false;
+        return false;
+    }
     check_srq_limit(world, from);
     return true;
 }
 
-bool take_from_queue(core &world, qp &one, receive &into) noexcept
+bool take_from_queue(core &world, qp &one) noexcept
 {
     uint16_t posted = 0;
     if (one.rq_size == 0 || !read_counter(world, one.process, one.doorbell, posted) ||
@@ -62,12 +89,8 @@ bool take_from_queue(core &world, qp &one, receive &into) noexcept
         return false;
     }
     uint32_t slot = one.resp.rq_consumed & (one.rq_size - 1);
-    into = {true,
-            false,
-            one.resp.rq_consumed,
-            (1u << one.rq_shift) / wqe_segment_bytes,
-            0,
-            one.buffer + (static_cast<uint64_t>(slot) << one.rq_shift)};
+    hold(one, {false, false, one.resp.rq_consumed, (1u << one.rq_shift) / wqe_segment_bytes, 0,
+               one.buffer + (static_cast<uint64_t>(slot) << one.rq_shift)});
     one.resp.rq_consumed++;
     return true;
 }
@@ -104,8 +127,7 @@ bool take_receive(core &world, qp &one) noexcept
     if (one.resp.receive.held) {
         return true;
     }
-    return one.srq == no_index ? take_from_queue(world, one, one.resp.receive)
-                               : take_from_srq(world, world.shared.srqs[one.srq], one.resp.receive);
+    return one.srq == no_index ? take_from_queue(world, one) : take_from_srq(world, one);
 }
 
 uint8_t scatter_receive(core &world, qp &one, const payload &data, uint64_t length,
@@ -162,6 +184,19 @@ uint8_t receive_in_cqe(core &world, qp &one, const payload &data, uint32_t lengt
     return copied ? 0 : static_cast<uint8_t>(MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
 }
 
+void settle_receive(core &world, qp &one) noexcept
+{
+    const receive &held = one.resp.receive;
+    if (held.held && held.from_srq && one.srq != no_index) {
+        srq &from = world.shared.srqs[one.srq];
+        if (held.counter == from.place.head) {
+            (void)step(world, from);
+        }
+    } else if (held.held && held.counter == one.resp.rq_consumed) {
+        one.resp.rq_consumed++;
+    }
+}
+
 void flush_receive_queue(core &world, qp &one) noexcept
 {
     receive &held = one.resp.receive;
@@ -172,8 +207,8 @@ void flush_receive_queue(core &world, qp &one) noexcept
         what.wqe_counter = held.counter;
         what.qpn = one.qpn;
         what.uidx = one.uidx;
-        held.held = false;
         complete(world, one, one.recv_cq, what);
+        held.held = false;
     }
     if (one.srq != no_index && !one.last_wqe_reported) {
         one.last_wqe_reported = true;
@@ -188,7 +223,7 @@ void check_srq_limit(core &world, srq &one) noexcept
         !read_counter(world, world.shared.contexts[one.context].process, one.doorbell, posted)) {
         return;
     }
-    if (static_cast<uint16_t>(posted - one.consumed) < one.limit) {
+    if (static_cast<uint16_t>(posted - one.place.consumed) < one.limit) {
         one.limit = 0;
         raise_srq_event(world, one, IBV_EVENT_SRQ_LIMIT_REACHED);
     }

@@ -26,6 +26,9 @@ namespace ufx::swhca {
 // taken its last one.
 void flush_receive_queue(core &world, qp &one) noexcept;
 
+// After somebody was killed who may have been taking one.
+void settle_receive(core &world, qp &one) noexcept;
+
 // After a receive was posted to a SRQ or its limit was set: whether the limit event is due.
 void check_srq_limit(core &world, srq &one) noexcept;
 

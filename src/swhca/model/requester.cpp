@@ -7,6 +7,7 @@
 #include "send_ring.h"
 
 #include "swhca/engine/link.h"
+#include "swhca/fabric/repair.h"
 #include "swhca/faults/faults.h"
 
 #include <algorithm>
@@ -61,8 +62,10 @@ bool append_posted(core &world, qp &one, fetched_wqe &into) noexcept
         }
     }
     req.next_psn = psn_add(req.next_psn, entry.packets);
-    req.fetched = static_cast<uint16_t>(req.fetched + into.blocks);
+    in_this_order(); // what is in the ring and still to be fetched is seen by settle_torn()
     req.tail++;
+    in_this_order();
+    req.fetched = static_cast<uint16_t>(req.fetched + into.blocks);
     return true;
 }
 

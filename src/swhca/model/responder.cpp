@@ -116,8 +116,8 @@ void complete_receive(core &world, qp &one, const packet &what, uint8_t opcode, 
     done.byte_count = bytes;
     done.imm = what.imm;
     done.timestamp = world.now_ns;
-    one.resp.receive.held = false;
     complete(world, one, one.recv_cq, done);
+    one.resp.receive.held = false;
 }
 
 // A message is one FIRST, then MIDDLEs of the same kind, then one LAST.

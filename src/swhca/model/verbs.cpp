@@ -51,7 +51,8 @@ int open_context(core &world, uint32_t hca_index, int async_fd, uint32_t &contex
         return ENOMEM;
     }
     context &one = world.shared.contexts[context_index];
-    one = {true, static_cast<uint8_t>(hca_index), world.memory.self(), async_fd};
+    one = {false, static_cast<uint8_t>(hca_index), world.memory.self(), async_fd};
+    publish(one);
     return 0;
 }
 
@@ -85,7 +86,8 @@ int alloc_pd(core &world, uint32_t context_index, uint32_t &handle)
     if (handle == no_index) {
         return ENOMEM;
     }
-    world.shared.pds[handle] = {true, context_index, 0};
+    world.shared.pds[handle] = {false, context_index, 0};
+    publish(world.shared.pds[handle]);
     return 0;
 }
 
@@ -129,9 +131,10 @@ int register_mr(core &world, uint32_t context_index, const mr_request &want, uin
         if (!one.in_use) {
             // 2^32 registrations pass before a key comes again.
             key = (number & 0xffffff) << 8 | number >> 24;
-            one = {true,       key,         want.pd,  context_index, want.access & known_access,
+            one = {false,      key,         want.pd,  context_index, want.access & known_access,
                    want.start, want.length, want.iova};
             domain->users++;
+            publish(one);
             return 0;
         }
     }
@@ -167,7 +170,8 @@ int create_channel(core &world, uint32_t context_index, int write_fd, uint32_t &
     if (handle == no_index) {
         return ENOMEM;
     }
-    world.shared.channels[handle] = {true, context_index, write_fd, 0};
+    world.shared.channels[handle] = {false, context_index, write_fd, 0};
+    publish(world.shared.channels[handle]);
     return 0;
 }
 
@@ -206,7 +210,6 @@ int create_cq(core &world, uint32_t context_index, const cq_request &want, uint3
     }
     cq &one = world.shared.cqs[handle];
     one = {};
-    one.in_use = true;
     one.ignore_overrun = want.ignore_overrun;
     one.cqe_bytes = static_cast<uint8_t>(want.cqe_bytes);
     one.log_size = static_cast<uint8_t>(std::countr_zero(want.entries));
@@ -216,6 +219,7 @@ int create_cq(core &world, uint32_t context_index, const cq_request &want, uint3
     one.doorbell = want.doorbell;
     one.user_handle = want.user_handle;
     one.arm_seen = unarmed_word;
+    publish(one);
     if (want.channel != no_index) {
         world.shared.processes[world.memory.self()].cqs.add(handle);
     }
@@ -260,7 +264,6 @@ int create_srq(core &world, uint32_t context_index, srq_request &want, uint32_t 
     uint32_t wqe_bytes = std::bit_ceil(std::max(32u, 16 + want.max_sge * 16));
     srq &one = world.shared.srqs[handle];
     one = {};
-    one.in_use = true;
     one.context = context_index;
     one.pd = want.pd;
     one.buffer = want.buffer;
@@ -275,6 +278,7 @@ int create_srq(core &world, uint32_t context_index, srq_request &want, uint32_t 
     want.max_wr = one.max_wr;
     want.max_sge = one.max_sge;
     domain->users++;
+    publish(one);
     return 0;
 }
 

@@ -253,7 +253,6 @@ int create_qp(core &world, uint32_t context_index, const qp_request &want, uint3
         return ENOMEM;
     }
     reset_queue_pair(one);
-    one.in_use = true;
     one.hca = hca_index;
     one.type = want.type;
     one.sq_signal_all = want.sq_signal_all;
@@ -287,6 +286,7 @@ int create_qp(core &world, uint32_t context_index, const qp_request &want, uint3
     if (want.srq != no_index) {
         shared.srqs[want.srq].users++;
     }
+    publish(one);
     shared.processes[one.process].qps.add(handle);
     return 0;
 }

@@ -11,6 +11,7 @@ test_swhca_SOURCES = \
 	%D%/test_faults.cpp \
 	%D%/test_faults_commands.cpp \
 	%D%/test_faults_device.cpp \
+	%D%/test_killed.cpp \
 	%D%/test_parts.cpp \
 	%D%/test_scatter_to_cqe.cpp \
 	%D%/test_protocol.cpp \

@@ -31,16 +31,27 @@ rig::rig(const swhca::fabric_options &options)
     auto made = swhca::fabric::create_private(options);
     REQUIRE(made);
     fabric_ = std::move(*made);
-    fabric_->shared().epoch_ns = now_ns;
-    uint32_t self = swhca::join_fabric(fabric_->shared(), now_ns);
+    shared_ = &fabric_->shared();
+    shared_->epoch_ns = now_ns;
+    join();
+}
+
+rig::rig(rig &of) : now_ns(of.now_ns), shared_(of.shared_)
+{
+    join();
+}
+
+void rig::join()
+{
+    uint32_t self = swhca::join_fabric(*shared_, now_ns);
     REQUIRE(self != swhca::no_index);
-    engine_ = std::make_unique<swhca::engine>(fabric_->shared(), self);
+    engine_ = std::make_unique<swhca::engine>(*shared_, self);
 }
 
 rig::~rig()
 {
-    swhca::leave_fabric(fabric_->shared(), engine_->self(), now_ns);
-    ::pthread_mutex_unlock(&fabric_->shared().processes[engine_->self()].alive);
+    swhca::leave_fabric(*shared_, engine_->self(), now_ns);
+    ::pthread_mutex_unlock(&shared_->processes[engine_->self()].alive);
 }
 
 void rig::step(uint64_t ns)

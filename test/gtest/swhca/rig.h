@@ -48,11 +48,13 @@ struct region {
 class rig {
 public:
     explicit rig(const swhca::fabric_options &options = two_devices());
+    // In a child after fork(): another process of the same fabric.
+    explicit rig(rig &of);
     ~rig();
 
     [[nodiscard]] static swhca::fabric_options two_devices();
 
-    [[nodiscard]] swhca::image &shared() { return fabric_->shared(); }
+    [[nodiscard]] swhca::image &shared() { return *shared_; }
 
     // Lets `ns` pass and runs what is due, in one go.
     void step(uint64_t ns = 0);
@@ -83,7 +85,10 @@ public:
     uint64_t now_ns = 1'000'000'000;
 
 private:
+    void join();
+
     ucs::owner<swhca::fabric> fabric_;
+    swhca::image *shared_ = nullptr;
     ucs::owner<swhca::engine> engine_;
 };
 
@@ -160,6 +165,8 @@ public:
 
     // To RTS; both PSNs begin at `psn`.
     void connect(const endpoint &peer, uint32_t psn = 100, const qp_settings &with = {});
+    void connect_to(uint32_t hca, uint32_t peer_qpn, uint32_t psn = 100,
+                    const qp_settings &with = {});
     void start_datagrams(uint32_t qkey);
 
     void write(const region &from, uint32_t length, const region &to, size_t offset = 0,

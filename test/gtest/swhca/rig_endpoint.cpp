@@ -45,6 +45,11 @@ endpoint::endpoint(device &of, uint8_t type, const shared_queue *srq, const qp_o
 
 void endpoint::connect(const endpoint &peer, uint32_t psn, const qp_settings &with)
 {
+    connect_to(on.on.shared().contexts[peer.on.context].hca, peer.qpn, psn, with);
+}
+
+void endpoint::connect_to(uint32_t hca, uint32_t peer_qpn, uint32_t psn, const qp_settings &with)
+{
     swhca::image &shared = on.on.shared();
     swhca::qp_attributes attr{};
     attr.mtu = with.mtu;
@@ -56,10 +61,10 @@ void endpoint::connect(const endpoint &peer, uint32_t psn, const qp_settings &wi
     attr.max_dest_rd_atomic = with.max_dest_rd_atomic;
     attr.port_num = 1;
     attr.access = with.access;
-    attr.dest_qpn = peer.qpn;
+    attr.dest_qpn = peer_qpn;
     attr.rq_psn = attr.sq_psn = psn;
     attr.path.global = true;
-    attr.path.dgid = shared.hcas[shared.contexts[peer.on.context].hca].port.gids[1];
+    attr.path.dgid = shared.hcas[hca].port.gids[1];
     // IBV_QP_* bits: what INIT, RTR and RTS need.
     struct {
         uint8_t state;

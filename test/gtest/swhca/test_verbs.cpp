@@ -224,7 +224,8 @@ TEST_CASE("swhca: who dies with the lock in hand leaves one QP failed, and nobod
     REQUIRE(child >= 0);
     if (child == 0) {
         ::pthread_mutex_lock(&on.shared().lock);
-        on.shared().working_on = right.handle;
+        on.shared().working[0] = right.handle;
+        on.shared().working_depth = 1;
         ::_exit(0);
     }
     REQUIRE(::waitpid(child, nullptr, 0) == child);

@@ -4,7 +4,8 @@
 if SWHCA
 noinst_LTLIBRARIES += libswhca_model.la
 UNIT_swhca_base = %D%/engine/address_space.cpp %D%/engine/guarded_copy.cpp \
-	%D%/engine/process_memory.cpp %D%/fabric/fabric.cpp %D%/fabric/repair.cpp %D%/fabric/wakeup.cpp %D%/wire/cqe.cpp \
+	%D%/engine/process_memory.cpp %D%/fabric/fabric.cpp %D%/fabric/port_files.cpp \
+	%D%/fabric/repair.cpp %D%/fabric/wakeup.cpp %D%/wire/cqe.cpp \
 	%D%/wire/wqe.cpp
 UNIT_swhca_faults = %D%/faults/schedule.cpp
 UNIT_swhca_model = %D%/model/completion_queue.cpp %D%/model/datagram.cpp %D%/model/device.cpp \
@@ -24,7 +25,7 @@ SWHCA_MODEL_SOURCES = $(UNIT_swhca_base) $(UNIT_swhca_model) $(UNIT_swhca_protoc
 	%D%/engine/membership.h \
 	%D%/engine/process_memory.h %D%/engine/settle.h %D%/engine/spinner.h \
 	%D%/fabric/bitmap.h %D%/fabric/doorbell_count.h %D%/fabric/fabric.h %D%/fabric/image.h \
-	%D%/fabric/repair.h %D%/fabric/wakeup.h %D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h \
+	%D%/fabric/port_files.h %D%/fabric/repair.h %D%/fabric/wakeup.h %D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h \
 	%D%/model/completion_queue.h %D%/model/core.h %D%/model/datagram.h %D%/model/device.h \
 	%D%/model/events.h %D%/model/lookup.h %D%/model/payload.h %D%/model/queue_pair.h \
 	%D%/model/receive_queue.h %D%/model/requester.h %D%/model/responder.h \
@@ -46,19 +47,20 @@ ufxmod_LTLIBRARIES += libufx_swhca.la
 UNIT_swhca_shim = %D%/shim/call_on_stack.cpp %D%/shim/descriptors.cpp %D%/shim/paths.cpp \
 	%D%/shim/process.cpp %D%/shim/store_decoder.cpp %D%/shim/trap.cpp
 UNIT_swhca_signals = %D%/shim/signals.cpp
-UNIT_swhca_files = %D%/shim/interpose_files.cpp
+UNIT_swhca_open = %D%/shim/interpose_open.cpp
+UNIT_swhca_stat = %D%/shim/interpose_stat.cpp
 UNIT_swhca_calls = %D%/shim/interpose_calls.cpp
 UNIT_swhca_ucs = %D%/shim/log.cpp src/ucs/config_parse.cpp src/ucs/fd.cpp \
 	src/ucs/mapping.cpp src/ucs/result.cpp
-SWHCA_SHIM_SOURCES = $(UNIT_swhca_shim) $(UNIT_swhca_signals) $(UNIT_swhca_files) \
+SWHCA_SHIM_SOURCES = $(UNIT_swhca_shim) $(UNIT_swhca_signals) $(UNIT_swhca_open) $(UNIT_swhca_stat) \
 	$(UNIT_swhca_calls) %D%/shim/log.cpp %D%/shim/call_on_stack.h %D%/shim/descriptors.h \
-	%D%/shim/next.h %D%/shim/paths.h %D%/shim/process.h %D%/shim/shield.h %D%/shim/signals.h \
+	%D%/shim/next.h %D%/shim/paths.h %D%/shim/process.h %D%/shim/redirected.h %D%/shim/shield.h %D%/shim/signals.h \
 	%D%/shim/store_decoder.h %D%/shim/trap.h
 libufx_swhca_la_LDFLAGS = $(AM_LDFLAGS) $(UFX_LIB_LDFLAGS) -module -avoid-version \
 	-Wl,--version-script=$(srcdir)/%D%/shim/exports.map
 libufx_swhca_la_LIBADD = libswhca_model.la libswhca_ucs.la $(UFX_SYS_LIBS)
 nodist_libufx_swhca_la_SOURCES = unity/swhca_shim.cpp unity/swhca_signals.cpp \
-	unity/swhca_files.cpp unity/swhca_calls.cpp
+	unity/swhca_open.cpp unity/swhca_stat.cpp unity/swhca_calls.cpp
 EXTRA_libufx_swhca_la_SOURCES = $(SWHCA_SHIM_SOURCES)
 EXTRA_DIST += %D%/shim/exports.map
 

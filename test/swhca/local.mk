@@ -8,14 +8,15 @@ swhca_probe_SOURCES = %D%/probe.cpp %D%/probe.h %D%/probe_descriptors.cpp \
 	%D%/probe_signals.cpp %D%/probe_threads.cpp
 swhca_probe_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
 swhca_probe_LDADD = $(IBVERBS_LIBS)
-TESTS += %D%/probes.py
+TESTS += %D%/probes.py %D%/sysfs_programs.py
 endif
 if IB
 TESTS += %D%/rdma_transports.py
 endif
-LONG_TESTS += %D%/verbs_programs.py %D%/perftest_programs.py %D%/ucx_programs.py \
-	%D%/faults_at_work.py %D%/perftest_all.py %D%/kill_everywhere.sh
+TESTS += %D%/verbs_programs.py %D%/perftest_programs.py %D%/ucx_programs.py \
+	%D%/faults_at_work.py
+LONG_TESTS += %D%/perftest_all.py %D%/kill_everywhere.sh
 endif
-dist_noinst_SCRIPTS += %D%/probes.py %D%/rdma_transports.py %D%/verbs_programs.py \
+dist_noinst_SCRIPTS += %D%/probes.py %D%/sysfs_programs.py %D%/rdma_transports.py %D%/verbs_programs.py \
 	%D%/perftest_programs.py %D%/ucx_programs.py %D%/faults_at_work.py %D%/perftest_all.py \
 	%D%/swhca_run.py %D%/kill_everywhere.sh

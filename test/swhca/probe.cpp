@@ -13,7 +13,6 @@
 #include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <vector>
 
 namespace ufx::test {
 
@@ -183,29 +182,41 @@ int wait_for_child(int pid, int seconds)
 
 } // namespace ufx::test
 
+namespace {
+
+using namespace ufx::test;
+
+int run(const probe_case &one)
+{
+    verdict wrong = nullptr;
+    std::string why;
+    try {
+        wrong = one.run();
+    } catch (const std::exception &error) {
+        why = error.what();
+        wrong = why.c_str();
+    }
+    if (wrong != nullptr) {
+        std::puts(wrong);
+    }
+    return wrong == nullptr ? 0 : 1;
+}
+
+} // namespace
+
 int main(int count, char **words)
 {
-    using namespace ufx::test;
-    std::vector<probe_case> cases;
-    for (std::span<const probe_case> each :
-         {std::span<const probe_case>(descriptor_cases), std::span<const probe_case>(signal_cases),
-          std::span<const probe_case>(thread_cases)}) {
-        cases.insert(cases.end(), each.begin(), each.end());
-    }
     std::string_view wanted(count == 2 ? words[1] : "--list");
-    for (const probe_case &each : cases) {
-        if (wanted == "--list") {
-            std::puts(each.name);
-        } else if (wanted == each.name) {
-            try {
-                verdict wrong = each.run();
-                if (wrong != nullptr) {
-                    std::puts(wrong);
-                }
-                return wrong == nullptr ? 0 : 1;
-            } catch (const std::exception &error) {
-                std::puts(error.what());
-                return 1;
+    for (std::span<const probe_case> cases :
+         {std::span<const probe_case>(descriptor_cases), std::span<const probe_case>(signal_cases),
+          std::span<const probe_case>(thread_cases),
+          std::span<const probe_case>(scheduled_cases)}) {
+        for (const probe_case &each : cases) {
+            if (wanted == each.name) {
+                return run(each);
+            }
+            if (wanted == "--list" && cases.data() != scheduled_cases.data()) {
+                std::puts(each.name);
             }
         }
     }

@@ -119,7 +119,31 @@ verdict open_and_close()
     return after <= before + 2 ? nullptr : "descriptors are left";
 }
 
+// For a fabric whose schedule takes the port down: who hears of it finds the file changed.
+verdict port_file_before_event()
+{
+    probe one;
+    ibv_async_event told{};
+    do {
+        if (ibv_get_async_event(one.context(), &told) != 0) {
+            return "there is no event";
+        }
+        ibv_ack_async_event(&told);
+    } while (told.event_type != IBV_EVENT_PORT_ERR);
+    FILE *file = ::fopen("/sys/class/infiniband/mlx5_0/ports/1/state", "r");
+    char text[16] = {};
+    bool read = file != nullptr && ::fgets(text, sizeof(text), file) != nullptr;
+    if (file != nullptr) {
+        ::fclose(file);
+    }
+    return read && std::strcmp(text, "1: DOWN\n") == 0 ? nullptr : "the file has the old state";
+}
+
 } // namespace
+
+const std::array<probe_case, 1> scheduled_cases = {{
+    {"port-file-before-event", port_file_before_event},
+}};
 
 const std::array<probe_case, 7> descriptor_cases = {{
     {"dup2-over-a-device", dup2_over_a_device},

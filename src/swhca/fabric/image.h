@@ -35,6 +35,7 @@ inline constexpr uint32_t max_mtu_bytes = 4096;
 inline constexpr uint32_t max_rd_atomic = 16;
 inline constexpr uint32_t max_outstanding = 256; // WQEs of a QP that are sent and not acknowledged
 inline constexpr uint32_t max_nesting = 8;       // of QPs that are worked on at once
+inline constexpr uint32_t max_directory_bytes = 512;
 inline constexpr uint32_t no_index = UINT32_MAX;
 inline constexpr uint64_t held_for_ever = UINT64_MAX; // due time of a packet that a rule holds
 
@@ -358,6 +359,7 @@ struct image {
     uint32_t version;
     uint32_t hca_count;
     std::atomic<bool> ready; // set once by the creator
+    char directory[max_directory_bytes]; // of the fabric, once there are files; else empty
     pthread_mutex_t lock;    // robust: the next holder cleans up after one that was killed
     std::atomic<uint64_t> next_due_ns; // earliest timer or delivery; written by the lock's holder
     // The QPs that the holder of the lock works on, so that its successor knows what may be torn.
@@ -396,7 +398,7 @@ struct image {
 };
 
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 3;
+inline constexpr uint32_t image_version = 4;
 
 } // namespace ufx::swhca
 

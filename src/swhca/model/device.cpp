@@ -5,6 +5,8 @@
 #include "events.h"
 #include "queue_pair.h"
 
+#include "swhca/fabric/port_files.h"
+
 #include <cerrno>
 #include <csignal>
 #include <infiniband/verbs.h>
@@ -32,8 +34,10 @@ void kill_process(process_slot &slot) noexcept
     }
 }
 
+// Whoever is told must find the files changed already.
 void tell_if(core &world, uint32_t hca, uint32_t event, bool tell) noexcept
 {
+    write_port_files(world.shared, hca);
     if (tell) {
         raise_device_event(world, hca, event);
     }

@@ -12,7 +12,7 @@ namespace ufx::swhca::shim {
 namespace {
 
 constexpr std::string_view prefixes[] = {
-    "/sys/class/infiniband", // and infiniband_verbs
+    "/sys/class/infiniband", // and infiniband_verbs, infiniband_mad
     "/sys/devices/pci0000:3a",
     "/dev/infiniband",
 };
@@ -24,8 +24,13 @@ bool leads_away(std::string_view path) noexcept
     for (std::string_view prefix : prefixes) {
         if (path.starts_with(prefix)) {
             std::string_view rest = path.substr(prefix.size());
-            return rest.empty() || rest.front() == '/' || rest == "_verbs" ||
-                   rest.starts_with("_verbs/");
+            for (std::string_view class_suffix : {"_verbs", "_mad"}) {
+                if (rest.starts_with(class_suffix)) {
+                    rest.remove_prefix(class_suffix.size());
+                    break;
+                }
+            }
+            return rest.empty() || rest.front() == '/';
         }
     }
     return false;
@@ -55,7 +60,7 @@ void restore(char *path) noexcept
 {
     const char *directory = fabric_directory();
     size_t length = directory == nullptr ? 0 : std::strlen(directory);
-    if (length > 0 && std::strncmp(path, directory, length) == 0 && path[length] == '/') {
+    if (length > 0 && std::strncmp(path, directory, length) == 0 && leads_away(path + length)) {
         std::memmove(path, path + length, std::strlen(path + length) + 1);
     }
 }

@@ -2,8 +2,6 @@
 // Rules are put into the image; those of ports and devices that are due are carried out at once.
 #include "control.h"
 
-#include "sysfs_tree.h"
-
 #include "swhca/engine/process_memory.h"
 #include "swhca/fabric/wakeup.h"
 #include "swhca/faults/faults.h"
@@ -17,7 +15,7 @@ namespace ufx::swhca::tool {
 
 namespace {
 
-// Programs take up what has changed; the files of ports are written again.
+// Programs take up what has changed.
 void publish(fabric_directory &where)
 {
     image &shared = where.shared();
@@ -26,9 +24,6 @@ void publish(fabric_directory &where)
         if (shared.processes[i].in_use) {
             wake_process(shared, i);
         }
-    }
-    for (uint32_t i = 0; i < shared.hca_count; i++) {
-        update_port_files(where.path(), shared, i);
     }
 }
 

@@ -3,6 +3,9 @@
 // entries of the classes are links to them, since programs look for the PCI device behind a link.
 #include "sysfs_tree.h"
 
+#include "swhca/fabric/port_files.h"
+
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <fstream>
@@ -45,20 +48,6 @@ std::string guid_text(uint64_t guid)
                   static_cast<unsigned>(guid >> 16 & 0xffff), static_cast<unsigned>(guid & 0xffff));
 }
 
-std::string gid_text(const gid &one)
-{
-    std::string text;
-    for (size_t i = 0; i < sizeof(one.raw); i += 2) {
-        text += format("%s%02x%02x", i == 0 ? "" : ":", one.raw[i], one.raw[i + 1]);
-    }
-    return text;
-}
-
-std::string state_text(uint8_t state)
-{
-    return state == IBV_PORT_ACTIVE ? "4: ACTIVE" : "1: DOWN";
-}
-
 void write_pci_files(const fs::path &pci, uint32_t index)
 {
     put(pci / "vendor", "0x15b3");
@@ -87,28 +76,21 @@ void write_device_files(const fs::path &device, const hca &one, uint32_t index)
     put(device / "node_desc", format("software ConnectX %u", index));
 }
 
-void write_port_files(const fs::path &at, const port &one)
+// What no fault changes; the rest is fabric/port_files.h.
+void make_port_folder(const fs::path &at, const port &one)
 {
     bool ethernet = one.link_layer == IBV_LINK_LAYER_ETHERNET;
-    put(at / "state", state_text(one.state));
-    put(at / "phys_state", one.state == IBV_PORT_ACTIVE ? "5: LinkUp" : "3: Disabled");
     put(at / "link_layer", ethernet ? "Ethernet" : "InfiniBand");
     put(at / "rate", "100 Gb/sec (4X EDR)");
-    put(at / "lid", format("0x%x", one.lid));
     put(at / "lid_mask_count", "0");
     put(at / "sm_lid", "0x0");
     put(at / "sm_sl", "0");
     put(at / "cap_mask", "0x04010000");
-    for (uint32_t i = 0; i < (ethernet ? 1 : max_pkeys); i++) {
-        put(at / "pkeys" / std::to_string(i), format("0x%04x", one.pkeys[i]));
+    for (const char *folder : {"pkeys", "gids", "gid_attrs/types", "gid_attrs/ndevs"}) {
+        fs::create_directories(at / folder);
     }
     for (uint32_t i = 0; i < max_gids; i++) {
-        std::string name = std::to_string(i);
-        put(at / "gids" / name, gid_text(one.gids[i]));
-        put(at / "gid_attrs" / "types" / name, ethernet ? "RoCE v2" : "IB/RoCE v1");
-        if (ethernet && one.gids[i] != gid{}) {
-            put(at / "gid_attrs" / "ndevs" / name, "lo");
-        }
+        put(at / "gid_attrs/types" / std::to_string(i), ethernet ? "RoCE v2" : "IB/RoCE v1");
     }
 }
 
@@ -119,11 +101,17 @@ fs::path pci_path(uint32_t index)
 
 } // namespace
 
-void write_sysfs_tree(const fs::path &directory, const image &shared)
+void write_sysfs_tree(const fs::path &directory, image &shared)
 {
+    std::string where = directory.string();
+    if (where.size() >= sizeof(shared.directory)) {
+        throw std::runtime_error("the path " + where + " is too long");
+    }
+    std::copy(where.begin(), where.end(), shared.directory);
     fs::path sys = directory / "sys";
     fs::path up("../..");
     put(sys / "class/infiniband_verbs/abi_version", "6");
+    put(sys / "class/infiniband_mad/abi_version", "5"); // there are none, but programs ask
     fs::create_directories(sys / "class/infiniband");
     fs::create_directories(directory / "dev/infiniband");
     for (uint32_t i = 0; i < shared.hca_count; i++) {
@@ -132,7 +120,8 @@ void write_sysfs_tree(const fs::path &directory, const image &shared)
         std::string verbs = format("uverbs%u", i);
         write_pci_files(sys / pci, i);
         write_device_files(sys / pci / "infiniband" / name, shared.hcas[i], i);
-        write_port_files(sys / pci / "infiniband" / name / "ports/1", shared.hcas[i].port);
+        make_port_folder(sys / pci / "infiniband" / name / "ports/1", shared.hcas[i].port);
+        write_port_files(shared, i);
         put(sys / pci / "infiniband_verbs" / verbs / "ibdev", name);
         put(sys / pci / "infiniband_verbs" / verbs / "dev", "1:3"); // what /dev/null is
         put(sys / pci / "infiniband_verbs" / verbs / "abi_version", "1");
@@ -143,13 +132,6 @@ void write_sysfs_tree(const fs::path &directory, const image &shared)
                            sys / "class/infiniband_verbs" / verbs);
         fs::create_symlink("/dev/null", directory / "dev/infiniband" / verbs);
     }
-}
-
-void update_port_files(const fs::path &directory, const image &shared, uint32_t hca)
-{
-    write_port_files(directory / "sys" / pci_path(hca) / "infiniband" / format("mlx5_%u", hca) /
-                         "ports/1",
-                     shared.hcas[hca].port);
 }
 
 } // namespace ufx::swhca::tool

@@ -9,11 +9,8 @@
 
 namespace ufx::swhca::tool {
 
-// Throws std::filesystem::filesystem_error or std::runtime_error.
-void write_sysfs_tree(const std::filesystem::path &directory, const image &shared);
-
-// Writes again what a fault may have changed: state, LID, P_Keys and GIDs of a port.
-void update_port_files(const std::filesystem::path &directory, const image &shared, uint32_t hca);
+// Notes the directory in the image. Throws std::filesystem::filesystem_error or std::runtime_error.
+void write_sysfs_tree(const std::filesystem::path &directory, image &shared);
 
 } // namespace ufx::swhca::tool
 

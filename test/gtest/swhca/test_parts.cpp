@@ -129,12 +129,16 @@ TEST_CASE("swhca: paths of devices lead into the fabric's directory, and back")
     CHECK(led("/sys/class/infiniband/mlx5_0") == "/some/where/sys/class/infiniband/mlx5_0");
     CHECK(led("/sys/class/infiniband_verbs") == "/some/where/sys/class/infiniband_verbs");
     CHECK(led("/dev/infiniband/uverbs0") == "/some/where/dev/infiniband/uverbs0");
-    CHECK(led("/sys/class/infiniband_mad") == "/sys/class/infiniband_mad");
+    CHECK(led("/sys/class/infiniband_mad") == "/some/where/sys/class/infiniband_mad");
+    CHECK(led("/sys/class/infiniband_cm") == "/sys/class/infiniband_cm");
     CHECK(led("/sys/class/net") == "/sys/class/net");
     CHECK(led("class/infiniband") == "class/infiniband");
     std::string path = "/some/where/sys/devices/pci0000:3a/x";
     shim::restore(path.data());
     CHECK(std::string(path.c_str()) == "/sys/devices/pci0000:3a/x");
+    path = "/some/where/else";
+    shim::restore(path.data());
+    CHECK(path == "/some/where/else");
     uint32_t number = 99;
     CHECK(shim::device_number("/dev/infiniband/uverbs12", number));
     CHECK(number == 12);

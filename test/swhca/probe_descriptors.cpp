@@ -2,6 +2,7 @@
 // Cases of the probe that close descriptors of devices in every way there is, and fork.
 #include "probe.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
@@ -119,6 +120,15 @@ verdict open_and_close()
     return after <= before + 2 ? nullptr : "descriptors are left";
 }
 
+// A context has one completion vector, number 0.
+verdict vector_that_is_not_there()
+{
+    probe one;
+    ibv_cq *made =
+        ibv_create_cq(one.context(), 16, nullptr, nullptr, one.context()->num_comp_vectors);
+    return made == nullptr && errno == EINVAL ? nullptr : "a CQ on a vector that is not there";
+}
+
 // For a fabric whose schedule takes the port down: who hears of it finds the file changed.
 verdict port_file_before_event()
 {
@@ -145,7 +155,7 @@ const std::array<probe_case, 1> scheduled_cases = {{
     {"port-file-before-event", port_file_before_event},
 }};
 
-const std::array<probe_case, 7> descriptor_cases = {{
+const std::array<probe_case, 8> descriptor_cases = {{
     {"dup2-over-a-device", dup2_over_a_device},
     {"dup3-over-a-device", dup3_over_a_device},
     {"close-range-of-a-device", close_range_of_a_device},
@@ -153,6 +163,7 @@ const std::array<probe_case, 7> descriptor_cases = {{
     {"vfork-and-close", vfork_and_close},
     {"fork-and-close", fork_and_close},
     {"open-and-close", open_and_close},
+    {"vector-that-is-not-there", vector_that_is_not_there},
 }};
 
 } // namespace ufx::test

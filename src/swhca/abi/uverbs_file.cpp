@@ -195,7 +195,7 @@ int uverbs_file::get_context(command_reader &in)
     async_ = std::move(*events);
     ib_uverbs_get_context_resp reply{};
     reply.async_fd = static_cast<uint32_t>(async_.read_end());
-    reply.num_comp_vectors = 1;
+    reply.num_comp_vectors = num_comp_vectors;
     mlx5_ib_alloc_ucontext_resp more{};
     more.qp_tab_size = 1u << 18;
     more.bf_reg_size = 512;

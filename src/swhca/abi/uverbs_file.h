@@ -16,6 +16,8 @@
 
 namespace ufx::swhca {
 
+inline constexpr uint32_t num_comp_vectors = 1; // of each device
+
 struct uverbs_options {
     // Each QP rings a register of its own, which takes whole WQEs too (BlueFlame); else all ring
     // the first one of the first page, which takes doorbells only.

@@ -145,6 +145,9 @@ int uverbs_file::make_cq(const ib_uverbs_ex_create_cq &request, const mlx5_ib_cr
     if (driver.cqe_comp_en != 0 || (request.flags & ~known) != 0) {
         return EOPNOTSUPP;
     }
+    if (request.comp_vector >= num_comp_vectors) {
+        return EINVAL;
+    }
     cq_request want{};
     want.entries = request.cqe + 1;
     want.cqe_bytes = driver.cqe_size;
@@ -173,6 +176,7 @@ int uverbs_file::create_cq(command_reader &in)
     ib_uverbs_ex_create_cq core{};
     core.user_handle = request.user_handle;
     core.cqe = request.cqe;
+    core.comp_vector = request.comp_vector;
     core.comp_channel = request.comp_channel;
     ib_uverbs_create_cq_resp reply{};
     int error = make_cq(core, driver, reply.cq_handle);

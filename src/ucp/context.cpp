@@ -3,6 +3,7 @@
 #include "ucp/context.h"
 
 #include "ucp/address.h"
+#include "ucp/dump.h"
 #include "ucs/log.h"
 
 #include <algorithm>
@@ -327,6 +328,7 @@ ucs::result<ucs::owner<context>> context::create(const ufx_ucp_context_params_t 
     }
     const auto &wanted = made->cfg_.net_devices;
     const bool all = wanted.empty() || (wanted.size() == 1 && wanted.front() == "all");
+    declare_component_config(); // a transport's setting is not an unknown one
     (void)ufx_ucs_config_check_unknown();
     status = made->open(components, all);
     if (status != UFX_OK) {

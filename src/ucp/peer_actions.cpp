@@ -252,7 +252,7 @@ void peer::act(const core::act::rail_changed &a)
                   uuid(), core::name_of(a.from), core::name_of(a.to), core::name_of(a.why));
         return;
     }
-    const bool worse = a.to == core::rail_state::DRAINING;
+    const bool worse = a.to == core::rail_state::DRAINING && a.why != core::cause::ADMIN;
     if (port != nullptr) {
         port->count.failures += worse ? 1 : 0;
         port->count.recoveries +=

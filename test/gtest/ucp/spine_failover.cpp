@@ -200,6 +200,12 @@ TEST_CASE("tcp: an administrative drain fails nothing, and resume brings the rai
         return state_of(p.a, 1) == UFX_UCP_RAIL_DOWN && state_of(p.b, 1) == UFX_UCP_RAIL_DOWN;
     }));
     CHECK(p.failover(p.a).replayed == 0);
+    for (side *each : {&p.a, &p.b}) {
+        ufx_ucp_rail_attr_t rails[UFX_UCP_RAILS_MAX] = {};
+        size_t count = UFX_UCP_RAILS_MAX;
+        REQUIRE(ufx_ucp_worker_query_rails(each->worker, rails, &count) == UFX_OK);
+        CHECK(rails[1].failures == 0);
+    }
     const std::uint64_t posted = posted_on(p.a, 1);
     const std::uint64_t before = t.completed();
     REQUIRE(t.run_until([&] { return t.completed() > before + 200; }));

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tables of docs/configuration.md are what the libraries say of their settings.
+// Settings: the tables of docs/configuration.md are what the libraries say, and the names are known.
+#include "ucs/log_capture.h"
+
 #include <ufx/ucp.h>
 #include <ufx/ucs.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -70,6 +73,24 @@ std::string tables_of_guide()
 }
 
 } // namespace
+
+TEST_CASE("config: a setting of a transport is known to a program that makes a context",
+          "[ucp][config]")
+{
+    ::setenv("UFX_TCP_SNDBUF", "64kb", 1);
+    ::setenv("UFX_SNDBUF_OF_TCP", "64kb", 1);
+    const ufx::ucs::log_capture log;
+    ufx_ucp_context_h context = nullptr;
+    ufx_ucp_context_params_t params{};
+    params.field_mask = UFX_UCP_CONTEXT_PARAM_DEVICES;
+    params.devices = "lo";
+    REQUIRE(ufx_ucp_context_create(&params, &context) == UFX_OK);
+    ufx_ucp_context_destroy(context);
+    CHECK(log.count("UFX_TCP_SNDBUF") == 0);
+    CHECK(log.count("unknown configuration name UFX_SNDBUF_OF_TCP") == 1);
+    ::unsetenv("UFX_TCP_SNDBUF");
+    ::unsetenv("UFX_SNDBUF_OF_TCP");
+}
 
 TEST_CASE("config: the guide lists every setting as it is", "[ucp][config]")
 {

@@ -90,8 +90,9 @@ void async_monitor::remove(event_mailbox &mailbox) noexcept
 
 void async_monitor::run() noexcept
 {
+    bool gone = false;
     for (;;) {
-        pollfd fds[] = {{context_->async_fd, POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+        pollfd fds[] = {{gone ? -1 : context_->async_fd, POLLIN, 0}, {stop_.get(), POLLIN, 0}};
         const int ready = ::poll(fds, 2, look_at_ports_ms);
         if (ready < 0 && errno != EINTR) {
             ufx_error("events of %s are not read any more: %s",
@@ -101,16 +102,21 @@ void async_monitor::run() noexcept
         if (fds[1].revents != 0 && ready > 0) {
             return;
         }
-        if (ready > 0) {
-            read_events();
+        if (ready > 0 && !gone && !read_events()) {
+            gone = true; // the device was taken away: its descriptor is ready for ever
+            ufx_warn("%s gives no events any more: %s", ibv_get_device_name(context_->device),
+                     std::strerror(errno));
+            async_event fatal{};
+            fatal.type = IBV_EVENT_DEVICE_FATAL;
+            post(fatal);
         }
         look_at_ports();
     }
 }
 
-// Until there are no more. The event is acknowledged before it is posted, and no lock is held then:
-// a destroy call waits for the acknowledgement.
-void async_monitor::read_events() noexcept
+// Until there are no more; false: there never will be. The event is acknowledged before it is
+// posted, and no lock is held then: a destroy call waits for the acknowledgement.
+bool async_monitor::read_events() noexcept
 {
     for (;;) {
         ibv_async_event event{};
@@ -119,11 +125,7 @@ void async_monitor::read_events() noexcept
             if (errno == EINTR) {
                 continue;
             }
-            if (errno != EAGAIN && errno != EWOULDBLOCK) {
-                ufx_warn("no event from %s: %s", ibv_get_device_name(context_->device),
-                         std::strerror(errno));
-            }
-            return;
+            return errno == EAGAIN || errno == EWOULDBLOCK;
         }
         const async_event copy = copy_of(event);
         ibv_ack_async_event(&event);

@@ -48,7 +48,7 @@ private:
     async_monitor(ibv_context *context, ucs::fd stop);
 
     void run() noexcept;
-    void read_events() noexcept;
+    [[nodiscard]] bool read_events() noexcept;
     void look_at_ports() noexcept;
     void post(const async_event &event) noexcept;
 

@@ -109,7 +109,7 @@ constexpr ucs::config_option<rc_rows> rc_options[] = {
                                      "Reads and atomics that a connection may have under way, each "
                                      "direction.")
         .range(1, 128),
-    ucs::option<&rc_rows::blueflame>("BLUEFLAME", "y",
+    ucs::option<&rc_rows::blueflame>("BLUEFLAME", "n",
                                      "Write small requests to the device together with the "
                                      "doorbell, where it offers that (mlx5 only)."),
 };
@@ -188,14 +188,14 @@ const ufx_uct_config_row_t *config_rows(size_t *count)
     return all.data();
 }
 
-std::string describe(const retry_budget &budget)
+std::array<char, 160> describe(const retry_budget &budget) noexcept
 {
-    char text[160];
+    std::array<char, 160> text;
     if (budget.timeout == 0) {
-        std::snprintf(text, sizeof(text), "timeout off, %u RNR retries, RNR timer %u",
+        std::snprintf(text.data(), text.size(), "timeout off, %u RNR retries, RNR timer %u",
                       budget.rnr_retry, budget.min_rnr_timer);
     } else {
-        std::snprintf(text, sizeof(text),
+        std::snprintf(text.data(), text.size(),
                       "timeout %u (%.3g ms), %u retries: %.4g ms in all (nominal), %u RNR retries, "
                       "RNR timer %u",
                       budget.timeout, 4.096e-3 * static_cast<double>(uint64_t{1} << budget.timeout),

@@ -121,7 +121,7 @@ bool device::is_mlx5() const noexcept
     return mlx5dv_is_supported(context_->device);
 }
 
-int device::numa_node() const noexcept
+int device::numa_node() const
 {
     std::ifstream file(std::string(context_->device->ibdev_path) + "/device/numa_node");
     int node = -1;

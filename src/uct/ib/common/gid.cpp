@@ -35,21 +35,18 @@ bool is_null(const gid_entry &entry)
                        [](std::byte one) { return one == std::byte{0}; });
 }
 
-bool is_mapped_ipv4(const gid_entry &entry)
+bool is_mapped_ipv4(const std::array<std::byte, 16> &gid)
 {
-    for (size_t i = 0; i < 10; i++) {
-        if (byte_at(entry, i) != 0) {
-            return false;
-        }
-    }
-    return byte_at(entry, 10) == 0xff && byte_at(entry, 11) == 0xff;
+    const bool zeros = std::all_of(gid.begin(), gid.begin() + 10,
+                                   [](std::byte one) { return one == std::byte{0}; });
+    return zeros && gid[10] == std::byte{0xff} && gid[11] == std::byte{0xff};
 }
 
 bool is_private_ipv4(const gid_entry &entry)
 {
     const uint8_t first = byte_at(entry, 12);
     const uint8_t second = byte_at(entry, 13);
-    return is_mapped_ipv4(entry) &&
+    return is_mapped_ipv4(entry.gid) &&
            (first == 10 || (first == 172 && (second & 0xf0) == 16) ||
             (first == 192 && second == 168) || (first == 100 && (second & 0xc0) == 64));
 }
@@ -108,14 +105,14 @@ std::vector<unsigned> rank_gids(std::span<const gid_entry> table)
     return indices;
 }
 
-std::string gid_text(const std::array<std::byte, 16> &gid)
+std::array<char, 48> gid_text(const std::array<std::byte, 16> &gid) noexcept
 {
-    char text[INET6_ADDRSTRLEN] = "";
-    const gid_entry entry{0, gid_type::roce_v2, gid, {}};
-    if (is_mapped_ipv4(entry)) {
-        ::inet_ntop(AF_INET, gid.data() + 12, text, sizeof(text));
+    std::array<char, 48> text{};
+    static_assert(text.size() >= INET6_ADDRSTRLEN);
+    if (is_mapped_ipv4(gid)) {
+        ::inet_ntop(AF_INET, gid.data() + 12, text.data(), text.size());
     } else {
-        ::inet_ntop(AF_INET6, gid.data(), text, sizeof(text));
+        ::inet_ntop(AF_INET6, gid.data(), text.data(), text.size());
     }
     return text;
 }

@@ -29,7 +29,7 @@ struct gid_entry {
 [[nodiscard]] std::vector<unsigned> rank_gids(std::span<const gid_entry> table);
 
 // For logs: IPv4 if it is one that is mapped, else IPv6.
-[[nodiscard]] std::string gid_text(const std::array<std::byte, 16> &gid);
+[[nodiscard]] std::array<char, 48> gid_text(const std::array<std::byte, 16> &gid) noexcept;
 
 } // namespace ufx::uct::ib
 

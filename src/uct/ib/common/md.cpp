@@ -144,9 +144,10 @@ ufx_status_t md::mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h *memh
     mr_owner mr =
         register_memory(params->address, params->length, verbs_access(access_flags(*params)));
     if (mr == nullptr) {
+        const int error = errno;
         ufx_warn("%s: %zu bytes at %p cannot be registered: %s", device_->name().c_str(),
-                 params->length, params->address, std::strerror(errno));
-        return registration_status(errno);
+                 params->length, params->address, std::strerror(error));
+        return registration_status(error);
     }
     *memh = mr.release();
     return UFX_OK;

@@ -28,7 +28,8 @@ ucs::result<ucs::owner<rc_ep<Hw>>> rc_ep<Hw>::create(iface_type &iface,
                              .srq = iface.resources().srq.get(),
                              .max_requests = config.tx_queue + send_queue::reserved_blocks,
                              .max_pieces = send_queue::max_pieces,
-                             .max_copied = send_queue::max_copied},
+                             .max_copied = send_queue::max_copied,
+                             .make = send_queue::make_qp},
                             iface.port().number());
     if (!qp) {
         return qp.error();
@@ -67,7 +68,9 @@ rc_ep<Hw>::~rc_ep()
 template <class Hw>
 void rc_ep<Hw>::destroy() noexcept
 {
-    this->iface().orphan(qpn_);
+    if (qp_.exists()) { // else another one may have its number
+        this->iface().orphan(qpn_);
+    }
     base::destroy();
 }
 
@@ -216,15 +219,15 @@ void rc_ep<Hw>::send_failed(typename send_queue::completion_id id, const send_er
     end_until(before);
     const failure what = failure_of(error.status);
     const rc_config &config = this->iface().config();
-    char advice[160] = "";
+    char advice[224] = "";
     if (what.cause == UFX_UCT_CAUSE_RETRY_EXCEEDED) {
         std::snprintf(advice, sizeof(advice), "; no answer, %s (UFX_IB_TIMEOUT, _RETRY_COUNT)",
-                      describe(config.budget).c_str());
+                      describe(config.budget).data());
     } else if (what.cause == UFX_UCT_CAUSE_RNR_EXCEEDED) {
         std::snprintf(advice, sizeof(advice),
                       "; the peer had no receive buffer (UFX_IB_RNR_RETRY_COUNT, _MIN_RNR_TIMER)");
     }
-    char text[224];
+    char text[320];
     std::snprintf(text, sizeof(text), "%s, vendor 0x%02x%s", ibv_wc_status_str(error.status),
                   error.vendor_syndrome, advice);
     broke(what, static_cast<int>(error.status), text);
@@ -236,7 +239,7 @@ void rc_ep<Hw>::broke(const failure &what, int code, const char *text) noexcept
     if (this->is_failed() || this->is_destroyed()) {
         return;
     }
-    char full[256];
+    char full[400];
     std::snprintf(full, sizeof(full), "%s:%u qp 0x%06x: %s",
                   this->iface().domain().dev().name().c_str(), this->iface().port().number(), qpn_,
                   text);

@@ -175,7 +175,9 @@ ufx_status_t rc_ep<Hw>::am_zcopy(uint8_t id, const void *header, size_t header_l
     record->comp = comp;
     const am_header head = next_header(id);
     std::memcpy(record->data, &head, sizeof(head));
-    std::memcpy(record->data + sizeof(head), header, header_length);
+    if (header_length != 0) {
+        std::memcpy(record->data + sizeof(head), header, header_length);
+    }
     std::byte *start = record->data;
     record->data += sizeof(head);
     detail::set_iov(*record, iov, iov_count);

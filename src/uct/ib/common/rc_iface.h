@@ -105,6 +105,7 @@ private:
 
     void receive(uint32_t qpn, uint32_t slot, size_t length) noexcept;
     [[nodiscard]] bool take_control(uint32_t qpn, const am_header &header, size_t length) noexcept;
+    [[gnu::cold]] void refuse(uint32_t qpn, uint32_t slot) noexcept;
     void give_slot(uint32_t slot) noexcept;
     [[gnu::cold]] unsigned take_events() noexcept;
     void take_event(const async_event &event) noexcept;

@@ -35,9 +35,8 @@ ucs::result<ucs::owner<rc_iface<Hw>>> rc_iface<Hw>::open(md &domain,
         return queues.error();
     }
     ufx_info("%s on %s: GID %s, MTU %u, %s, service level %u, traffic class %u", Hw::name,
-             params.dev_name, gid_text(port->address().gid).c_str(),
-             1u << port->address().mtu_shift, describe(config->budget).c_str(),
-             config->service_level, config->traffic_class);
+             params.dev_name, gid_text(port->address().gid).data(), 1u << port->address().mtu_shift,
+             describe(config->budget).data(), config->service_level, config->traffic_class);
     auto made = ucs::make_owner<rc_iface>(domain, params, *config, *std::move(port),
                                           *std::move(resources), *std::move(queues));
     ufx_status_t status = made->fill_receive_queue();
@@ -253,7 +252,7 @@ unsigned rc_iface<Hw>::poll() noexcept
             if (good) {
                 receive(qpn, slot, length);
             } else {
-                give_slot(slot);
+                refuse(qpn, slot);
             }
         });
     count += received;
@@ -326,6 +325,17 @@ void rc_iface<Hw>::receive(uint32_t qpn, uint32_t slot, size_t length) noexcept
         slots_[slot] = nullptr; // the handler keeps it
     }
     give_slot(slot);
+}
+
+// The receive failed, or what came is no message of this transport.
+template <class Hw>
+void rc_iface<Hw>::refuse(uint32_t qpn, uint32_t slot) noexcept
+{
+    give_slot(slot);
+    ep_type *ep = by_qpn_.find(qpn);
+    if (ep != nullptr) {
+        ep->broke({UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_OWN_QP}, 0, "a receive failed");
+    }
 }
 
 // What only this transport reads. True: there is a message of the user as well.

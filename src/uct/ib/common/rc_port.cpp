@@ -111,7 +111,7 @@ bool rc_port::try_next_gid() noexcept
     }
     chosen_++;
     ufx_warn("%s:%u: goes on with GID %u (%s)", device_->name().c_str(), number_,
-             usable_[chosen_].index, gid_text(usable_[chosen_].gid).c_str());
+             usable_[chosen_].index, gid_text(usable_[chosen_].gid).data());
     return true;
 }
 

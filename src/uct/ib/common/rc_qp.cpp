@@ -45,7 +45,9 @@ ufx_status_t refused(const char *step, int error)
 
 ucs::result<rc_qp> rc_qp::create(const params &wanted, uint8_t port) noexcept
 {
-    ibv_qp_init_attr init{};
+    ibv_qp_init_attr_ex init{};
+    init.comp_mask = IBV_QP_INIT_ATTR_PD;
+    init.pd = wanted.pd;
     init.qp_type = IBV_QPT_RC;
     init.send_cq = wanted.send_cq;
     init.recv_cq = wanted.receive_cq;
@@ -53,11 +55,12 @@ ucs::result<rc_qp> rc_qp::create(const params &wanted, uint8_t port) noexcept
     init.cap.max_send_wr = wanted.max_requests;
     init.cap.max_send_sge = wanted.max_pieces;
     init.cap.max_inline_data = wanted.max_copied;
-    qp_owner qp(ibv_create_qp(wanted.pd, &init));
+    qp_owner qp(wanted.make(wanted.pd->context, init));
     if (qp == nullptr) {
+        const int error = errno;
         ufx_warn("no queue pair of %u requests, %u pieces, %u bytes inline: %s",
-                 wanted.max_requests, wanted.max_pieces, wanted.max_copied, std::strerror(errno));
-        return errno == ENOMEM ? UFX_ERR_NO_MEMORY : UFX_ERR_IO;
+                 wanted.max_requests, wanted.max_pieces, wanted.max_copied, std::strerror(error));
+        return error == ENOMEM ? UFX_ERR_NO_MEMORY : UFX_ERR_IO;
     }
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_INIT;

@@ -27,6 +27,7 @@ public:
         uint32_t max_requests;
         uint32_t max_pieces;
         uint32_t max_copied;
+        ibv_qp *(*make)(ibv_context *context, ibv_qp_init_attr_ex &init); // as the device wants it
     };
 
     // In INIT, with remote access allowed.

@@ -38,6 +38,7 @@ void completion_queue::arm() noexcept
     const uint32_t word = (events_ & 3) << 28 | arm_any | (index_ & number_mask);
     record_[1] = htobe32(word);
     before_device_reads();
+    flush_write_combining();
     const uint64_t doorbell = uint64_t{htobe32(number_)} << 32 | htobe32(word);
     auto *at =
         reinterpret_cast<volatile uint64_t *>(static_cast<std::byte *>(uar_) + MLX5_CQ_DOORBELL);

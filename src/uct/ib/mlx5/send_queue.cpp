@@ -135,6 +135,14 @@ private:
     uint32_t segments_ = 1;
 };
 
+ibv_qp *send_queue::make_qp(ibv_context *context, ibv_qp_init_attr_ex &init) noexcept
+{
+    mlx5dv_qp_init_attr device{};
+    device.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS;
+    device.create_flags = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE;
+    return mlx5dv_create_qp(context, &init, &device);
+}
+
 ucs::result<send_queue> send_queue::take(ibv_qp *qp, const rc_config &config) noexcept
 {
     mlx5dv_qp dv{};

@@ -28,6 +28,9 @@ public:
 
     using completion_id = uint16_t; // the WQE counter
 
+    // Small messages are to lie in their buffers: nothing reads them from completions.
+    [[nodiscard]] static ibv_qp *make_qp(ibv_context *context, ibv_qp_init_attr_ex &init) noexcept;
+
     [[nodiscard]] static ucs::result<send_queue> take(ibv_qp *qp, const rc_config &config) noexcept;
 
     // Is there room for any request of the user? `for_own`: of the transport itself.
@@ -57,18 +60,19 @@ public:
     // Position behind the request whose completion carries this counter.
     [[nodiscard]] uint64_t position_after(completion_id wqe_counter) const noexcept
     {
-        const uint64_t first = position_before(wqe_counter);
-        if (first >= posted_) [[unlikely]] {
-            return done_; // of nothing that is under way
+        if (done_ == posted_) [[unlikely]] {
+            return done_; // nothing is under way
         }
+        const uint64_t first = position_before(wqe_counter);
         const auto *ctrl = reinterpret_cast<const mlx5_wqe_ctrl_seg *>(block(first));
         return first + ((be32toh(ctrl->qpn_ds) & 0x3f) + 3) / 4;
     }
 
-    // Position of that request.
+    // Position of that request; of one that is not under way, the first that is.
     [[nodiscard]] uint64_t position_before(completion_id wqe_counter) const noexcept
     {
-        return done_ + static_cast<uint16_t>(wqe_counter - done_);
+        const uint64_t first = done_ + static_cast<uint16_t>(wqe_counter - done_);
+        return first < posted_ ? first : done_;
     }
 
     // All before `position` is over; gives the blocks that it freed.

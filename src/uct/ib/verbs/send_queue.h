@@ -21,6 +21,11 @@ public:
 
     using completion_id = uint64_t;
 
+    [[nodiscard]] static ibv_qp *make_qp(ibv_context *context, ibv_qp_init_attr_ex &init) noexcept
+    {
+        return ibv_create_qp_ex(context, &init);
+    }
+
     [[nodiscard]] static ucs::result<send_queue> take(ibv_qp *qp, const rc_config &config) noexcept;
 
     [[nodiscard]] bool has_room() const noexcept

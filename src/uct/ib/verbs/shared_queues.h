@@ -36,7 +36,7 @@ public:
     {
         const unsigned count = poll(receives_, most, [&](const ibv_wc &wc) {
             handle(wc.qp_num, static_cast<uint32_t>(wc.wr_id), size_t{wc.byte_len},
-                   wc.status == IBV_WC_SUCCESS);
+                   wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV);
         });
         if (count != 0) {
             publish();

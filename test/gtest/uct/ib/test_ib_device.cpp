@@ -186,7 +186,8 @@ TEST_CASE("rc: a put that stops in its middle is PARTIAL at a packet, what follo
     });
 }
 
-TEST_CASE("rc: an event of one queue pair fails its ep alone, without a completion", "[.][hca][M01]")
+TEST_CASE("rc: an event of one queue pair fails its ep alone, without a completion",
+          "[.][hca][M01]")
 {
     for_each_rc([](const uct_resource &resource) {
         rc_pair pair(resource);

@@ -121,8 +121,8 @@ TEST_CASE("ib: GIDs are ranked: netdev and routable first, overlays and private 
     CHECK(rank_gids(old) == std::vector<unsigned>{1});
     const std::vector<gid_entry> null = {{0, gid_type::roce_v2, {}, "eth0"}};
     CHECK(rank_gids(null).empty());
-    CHECK(gid_text(ipv4(10, 1, 2, 3)) == "10.1.2.3");
-    CHECK(gid_text(ipv6(0x20, 0x01, 7)) == "2001::7");
+    CHECK(std::string(gid_text(ipv4(10, 1, 2, 3)).data()) == "10.1.2.3");
+    CHECK(std::string(gid_text(ipv6(0x20, 0x01, 7)).data()) == "2001::7");
 }
 
 TEST_CASE("ib: retry settings have ranges; what is wrong is warned about once, the default stays",
@@ -189,7 +189,7 @@ TEST_CASE("ib: the setting of a transport wins over the one for all; a wrong one
 TEST_CASE("ib: the retry budget in milliseconds, and that it is nominal", "[ib][M22]")
 {
     CHECK(budget().nominal_ns() / 1000000 == 536); // 4.096 us x 2^14 x 8
-    const std::string text = describe(budget());
+    const std::string text = describe(budget()).data();
     CHECK(text.find("536.9 ms") != std::string::npos);
     CHECK(text.find("nominal") != std::string::npos);
 }

@@ -59,12 +59,14 @@ public:
         return held;
     }
     // Before progress: a thread that spins in it lets those through that wait to post.
-    void let_others_in() const
+    void let_others_in()
     {
         if (multi_ && waiting_.load(std::memory_order_relaxed) != 0) {
+            gave_way_.fetch_add(1, std::memory_order_relaxed);
             std::this_thread::yield();
         }
     }
+    std::uint64_t gave_way() const { return gave_way_.load(std::memory_order_relaxed); }
 
     context &ctx() const { return ctx_; }
     const config &cfg() const { return ctx_.cfg(); }
@@ -163,6 +165,7 @@ private:
     ufx_ucp_ep_accept_cb_t ep_accept_cb_ = nullptr;
     void *ep_accept_arg_ = nullptr;
     std::atomic<unsigned> waiting_{0}; // threads in lock(); relaxed, a hint
+    std::atomic<std::uint64_t> gave_way_{0}; // how often; for tests; relaxed
     std::recursive_mutex mutex_;
     ufx_uct_worker_h uct_ = nullptr;
     ucs::owner<ucs::event_loop> loop_;

@@ -3,6 +3,8 @@
 // once.
 #include "data_pair.h"
 
+#include "ucp/worker.h"
+
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -96,4 +98,28 @@ TEST_CASE("ucp: threads that submit while lanes break get every answer once",
     CHECK(t.completed.load() == t.accepted.load());
     CHECK(t.failed.load() == 0);
     CHECK(t.accepted.load() > 0);
+}
+
+TEST_CASE("ucp: progress gives way to a thread that waits to post, and only then", "[data][threads]")
+{
+    pair_options options;
+    options.threads = UFX_UCP_THREAD_MULTI;
+    pair p(options);
+    ufx::ucp::worker &w = ufx::ucp::worker::of(p.a.worker);
+    for (unsigned i = 0; i < 100; ++i) {
+        p.progress();
+    }
+    CHECK(w.gave_way() == 0);
+    std::thread poster;
+    {
+        const auto held = w.lock();
+        poster = std::thread([&] {
+            (void)ufx_ucp_am_send(p.a.ep, 5, nullptr, 0, nullptr, 0, nullptr, nullptr);
+        });
+        CHECK(p.until([&] { return w.gave_way() != 0; }));
+    }
+    poster.join();
+    const std::uint64_t before = w.gave_way();
+    p.progress();
+    CHECK(w.gave_way() == before);
 }

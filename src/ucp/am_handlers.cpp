@@ -58,16 +58,21 @@ bool recv_message::agrees(const am_header &header) const
 void recv_message::store(const am_header &header, std::span<const std::byte> payload)
 {
     std::uint64_t at = header.offset;
+    whole = at == 0 && payload.size() == total;
     if (at < user_header) {
         const std::size_t part = std::min<std::size_t>(payload.size(), user_header - at);
         std::memcpy(data() + length() + at, payload.data(), part);
-        have.add(at, at + part);
+        if (!whole) {
+            have.add(at, at + part);
+        }
         payload = payload.subspan(part);
         at += part;
     }
     if (!payload.empty()) {
         std::memcpy(data() + (at - user_header), payload.data(), payload.size());
-        have.add(at, at + payload.size());
+        if (!whole) {
+            have.add(at, at + payload.size());
+        }
     }
 }
 

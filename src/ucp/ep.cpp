@@ -48,6 +48,7 @@ ep::~ep()
     worker_.control().forget_ep(*this);
     if (peer_ != nullptr) {
         peer_->forget_ep(*this);
+        machine_ = nullptr;
     }
     worker_.unregister_ep(*this);
 }
@@ -108,11 +109,6 @@ ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
     return raw;
 }
 
-core::ep *ep::failover() const
-{
-    return peer_ != nullptr ? peer_->machine().find_ep(id_) : nullptr;
-}
-
 ufx_status_t ep::accepts() const
 {
     if (closing_ || failed_) {
@@ -128,6 +124,7 @@ void ep::join(peer &p, core::ep_id peer_ep, std::uint64_t connection)
     peer_ = &p;
     connection_ = connection;
     p.add_ep(*this, peer_ep, connection);
+    machine_ = p.machine().find_ep(id_);
     tx.wake();
 }
 

@@ -41,7 +41,7 @@ public:
     bool has_peer() const { return peer_ != nullptr; }
     peer &remote() const { return *peer_; }
     // The failover core's view; nullptr before has_peer().
-    core::ep *failover() const;
+    core::ep *failover() const { return machine_; }
     core::error_mode mode() const { return mode_; }
     bool polls_memory() const { return (flags_ & UFX_UCP_EP_TARGET_POLLS_MEMORY) != 0; }
     ufx_ucp_ep_state_t state() const { return state_; }
@@ -83,6 +83,7 @@ public:
         }
     }
     bool is_starved() const { return starved_; }
+    bool is_scheduled = false; // written by the worker
     // Throws bad_alloc: to be called again.
     [[gnu::cold]] void end_starving();
     void on_error_text(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text);
@@ -115,6 +116,7 @@ private:
     worker &worker_;
     core::ep_id id_;
     peer *peer_ = nullptr;
+    core::ep *machine_ = nullptr; // of the peer's core
     core::error_mode mode_;
     std::uint64_t flags_ = 0;
     std::uint64_t connection_ = 0;

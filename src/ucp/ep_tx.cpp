@@ -72,15 +72,13 @@ void ep_tx::start(request &r)
 // The first turn of a list: its notification takes its place in the AM sequence.
 void ep_tx::begin(request &r)
 {
-    if (r.begun) {
-        return;
-    }
     if (r.kind == op::GET && r.notify != 0 && r.state.fragments_left() == r.answers) {
         r.begun = true;
         send_get_notify(r); // nothing is to be fetched
         return;
     }
-    request *notify = r.kind == op::PUT ? ep_.home().requests.find(r.notify) : nullptr;
+    request *notify =
+        r.kind == op::PUT && r.notify != 0 ? ep_.home().requests.find(r.notify) : nullptr;
     if (notify == nullptr) {
         r.begun = true;
         return;
@@ -387,8 +385,8 @@ void ep_tx::completed(fragment &f, ufx_status_t status)
     }
     worker &home = ep_.home();
     lane *over = ep_.find_lane(f.where.rail, f.where.epoch);
-    unload(f.where, f.kind == core::op_kind::AM ? 0 : f.part.length - f.from);
     if (over != nullptr) {
+        unload(*over, f.kind == core::op_kind::AM ? 0 : f.part.length - f.from);
         ++over->port().count.completed;
     }
     if (home.stats.waits_completion() && status == UFX_OK) {
@@ -436,14 +434,24 @@ unsigned ep_tx::progress()
         bool &on;
         ~turn() { on = false; }
     } this_turn{posting_};
-    for (const auto &p : ports_) {
-        p->refused = false;
+    ++turn_;
+    if (!fenced_.empty()) {
+        release_fenced();
     }
-    release_fenced();
-    unsigned posted = post_replays();
-    posted += post_ams();
-    posted += post_rma();
-    posted += post_ams(); // notifications of lists that have just begun
+    unsigned posted = 0;
+    if (!ep_.failover()->frozen().empty()) {
+        posted += post_replays();
+    }
+    const auto has_ams = [this] { return !am_queue_.empty() || ep_.failover()->tx().any_waits(); };
+    if (has_ams()) {
+        posted += post_ams();
+    }
+    if (!rma_queue_.empty()) {
+        posted += post_rma();
+        if (has_ams()) { // notifications of lists that have just begun
+            posted += post_ams();
+        }
+    }
     return posted;
 }
 

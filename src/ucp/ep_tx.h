@@ -80,15 +80,6 @@ public:
     ucs::list<rkey> keys;
 
 private:
-    // What is known of a lane here: whether it had no room, and whom a purge found guilty.
-    struct port {
-        ufx_uct_pending_req_t pending{};
-        ep_tx *self = nullptr;
-        lane *over = nullptr;
-        bool waits = false;   // parked in the lane's pending queue
-        bool refused = false; // in this turn
-        bool guilty_found = false;
-    };
     // Where an AM fragment was posted last.
     struct am_place {
         core::lane_ref where;
@@ -120,12 +111,13 @@ private:
     lane *pick(std::size_t length, rkey *key);
     double weight_of(const lane &over) const;
     std::size_t room_of(const lane &over) const;
-    port &port_of(lane &over);
-    bool is_ready(lane &over);
+    bool is_ready(const lane &over) const;
+    bool may_take(const lane &over, std::size_t length, rkey *key) const;
     // A post was refused: leaves the lane alone until there is room, or until the next turn.
     void refuse(lane &over, ufx_status_t status);
     static ufx_status_t on_room(ufx_uct_pending_req_t *self) noexcept;
     void load(lane &over, std::size_t bytes, std::size_t payload);
+    static void unload(lane &over, std::size_t bytes);
     void unload(const core::lane_ref &where, std::size_t bytes);
     void free_fragment(fragment &f);
 
@@ -154,7 +146,7 @@ private:
     ucs::list<request, queue_tag> flushes_;
     ucs::list<request, open_tag> open_;
     ucs::list<fragment> fragments_;
-    std::vector<std::unique_ptr<port>> ports_;
+    std::uint64_t turn_ = 1;        // counts progress()
     std::vector<am_place> places_;  // by number modulo the window
     std::vector<std::byte> header_; // of the zcopy frame that is being posted
     am_limits limits_;

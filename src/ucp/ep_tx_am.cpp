@@ -120,8 +120,9 @@ void ep_tx::note_am(lane &over, core::am_number number, std::size_t bytes, bool 
     place = {over.ref(), bytes};
     load(over, bytes, bytes);
     over.port().count.completed += local_pending ? 0 : 1;
-    ep_.failover()->am_posted(number, over.ref().rail, local_pending, ep_.home().now(),
-                              ep_.remote().actions());
+    ep_.failover()->am_posted(
+        number, over.ref().rail, local_pending, [&] { return ep_.home().now(); },
+        ep_.remote().actions());
 }
 
 am_header ep_tx::header_for(const lane &over, am_type type)
@@ -256,7 +257,7 @@ unsigned ep_tx::post_ams()
 {
     unsigned posted = 0;
     admit_ams();
-    for (;;) {
+    while (ep_.failover()->tx().any_waits()) {
         // The least loaded lane first; another one if nothing may go over that one.
         lane *over = pick(0, nullptr);
         const core::am_tx::entry *entry =
@@ -273,7 +274,7 @@ unsigned ep_tx::post_ams()
             }
         }
         if (entry == nullptr) {
-            return posted;
+            break;
         }
         const ufx_status_t status = post_am(*over, *entry);
         if (status < 0) {
@@ -282,6 +283,7 @@ unsigned ep_tx::post_ams()
         }
         ++posted;
     }
+    return posted;
 }
 
 } // namespace ufx::ucp

@@ -32,9 +32,13 @@ std::size_t bytes_in(double bandwidth, std::chrono::nanoseconds time)
 }
 
 // Of a rail's device, what one put or get may carry, and does in at most fragment_time.
-std::size_t part_limit(const ufx_uct_iface_attr_t &attr, const config &cfg, bool is_put)
+std::size_t part_limit(const ufx_uct_iface_attr_t &attr, std::size_t length, const config &cfg,
+                       bool is_put)
 {
     const std::size_t most = is_put ? attr.put.max_zcopy : attr.get.max_zcopy;
+    if (length <= min_chunk) {
+        return most;
+    }
     const std::size_t timely = bytes_in(attr.bandwidth, cfg.fragment_time);
     return timely == 0 ? most : std::min(most, std::max(timely, min_chunk));
 }
@@ -45,19 +49,19 @@ std::size_t ep_tx::chunk_of(std::size_t length, bool is_put) const
 {
     const worker &home = ep_.home();
     std::size_t limit = SIZE_MAX;
-    std::size_t lanes = 0;
-    for (const lane *l : ep_.lanes()) {
-        lanes += l->is_open() ? 1 : 0;
-    }
     const bool self = ep_.has_peer() && ep_.remote().is_self();
     if (self && home.self_rail() != nullptr) {
-        limit = part_limit(home.self_rail()->attr(), home.cfg(), is_put);
+        limit = part_limit(home.self_rail()->attr(), length, home.cfg(), is_put);
     } else {
         for (const auto &r : home.rails()) {
-            limit = std::min(limit, part_limit(r->attr(), home.cfg(), is_put));
+            limit = std::min(limit, part_limit(r->attr(), length, home.cfg(), is_put));
         }
     }
-    lanes = std::max<std::size_t>(lanes, 1);
+    if (length <= min_chunk) {
+        return std::max<std::size_t>(limit, 1); // not worth a second lane
+    }
+    const auto lanes = static_cast<std::size_t>(std::count_if(
+        ep_.lanes().begin(), ep_.lanes().end(), [](const lane *l) { return l->is_open(); }));
     if (lanes > 1) {
         const std::size_t even = (length + lanes * chunks_per_lane - 1) / (lanes * chunks_per_lane);
         limit = std::min(limit, std::max(even, min_chunk));
@@ -65,25 +69,10 @@ std::size_t ep_tx::chunk_of(std::size_t length, bool is_put) const
     return std::max<std::size_t>(limit, 1);
 }
 
-ep_tx::port &ep_tx::port_of(lane &over)
-{
-    for (const auto &p : ports_) {
-        if (p->over == &over) {
-            return *p;
-        }
-    }
-    auto fresh = std::make_unique<port>();
-    fresh->pending.func = &ep_tx::on_room;
-    fresh->self = this;
-    fresh->over = &over;
-    ports_.push_back(std::move(fresh));
-    return *ports_.back();
-}
-
 ufx_status_t ep_tx::on_room(ufx_uct_pending_req_t *pending) noexcept
 {
-    static_assert(offsetof(port, pending) == 0);
-    auto *p = reinterpret_cast<port *>(pending);
+    static_assert(offsetof(tx_port, pending) == 0);
+    auto *p = reinterpret_cast<tx_port *>(pending);
     p->waits = false;
     p->self->wake();
     return UFX_OK;
@@ -91,34 +80,30 @@ ufx_status_t ep_tx::on_room(ufx_uct_pending_req_t *pending) noexcept
 
 void ep_tx::refuse(lane &over, ufx_status_t status)
 {
-    port &p = port_of(over);
-    p.refused = true;
+    tx_port &p = over.room;
+    p.refused_in = turn_;
     if (status != UFX_ERR_NO_RESOURCE) {
         return; // the uct ep has failed: the gate follows
     }
+    p.pending.func = &ep_tx::on_room;
+    p.self = this;
     p.waits = ufx_uct_ep_pending_add(over.uct(), &p.pending) == UFX_OK;
     if (!p.waits) {
         wake(); // there is room again, or the transport has no such queue
     }
 }
 
-bool ep_tx::is_ready(lane &over)
+bool ep_tx::is_ready(const lane &over) const
 {
-    if (!over.is_open()) {
-        return false;
-    }
-    const port &p = port_of(over);
-    return !p.waits && !p.refused;
+    return over.is_open() && !over.room.waits && over.room.refused_in != turn_;
 }
 
 void ep_tx::lane_gone(lane &over)
 {
-    std::erase_if(ports_, [&](const std::unique_ptr<port> &p) {
-        if (p->over == &over && p->waits) {
-            ufx_uct_ep_pending_purge(over.uct(), nullptr, nullptr);
-        }
-        return p->over == &over;
-    });
+    if (over.room.waits) {
+        ufx_uct_ep_pending_purge(over.uct(), nullptr, nullptr);
+        over.room.waits = false;
+    }
     if (abandoned_ && ep_.lanes().size() == 1) {
         last_lane_gone();
     }
@@ -128,7 +113,7 @@ double ep_tx::weight_of(const lane &over) const
 {
     const core::rail *health = ep_.remote().machine().find_rail(over.ref().rail);
     const double bandwidth = std::max(over.port().attr().bandwidth, 1.0);
-    if (health == nullptr) {
+    if (health == nullptr || !health->has_changed()) {
         return bandwidth;
     }
     const double ramp = health->ramp(ep_.home().now(), ep_.remote().core_cfg());
@@ -142,24 +127,32 @@ std::size_t ep_tx::room_of(const lane &over) const
     return std::max(min_lane_room, timely);
 }
 
+bool ep_tx::may_take(const lane &over, std::size_t length, rkey *key) const
+{
+    const auto ahead = static_cast<std::size_t>(over.outstanding_bytes);
+    return is_ready(over) &&
+           (ahead == 0 || ahead + length <= min_lane_room || ahead + length <= room_of(over)) &&
+           (key == nullptr || key->on(over) != nullptr);
+}
+
 // The ready lane that will have moved `length` more bytes first.
 lane *ep_tx::pick(std::size_t length, rkey *key)
 {
+    const auto time_of = [&](const lane &l) {
+        return static_cast<double>(l.outstanding_bytes + length) / weight_of(l);
+    };
     lane *best = nullptr;
-    double best_time = 0;
+    double best_time = -1; // not known yet: the only lane needs none
     for (lane *l : ep_.lanes()) {
-        if (!is_ready(*l)) {
+        if (!may_take(*l, length, key)) {
             continue;
         }
-        const auto ahead = static_cast<std::size_t>(l->outstanding_bytes);
-        if (ahead != 0 && ahead + length > room_of(*l)) {
+        if (best == nullptr) {
+            best = l;
             continue;
         }
-        if (key != nullptr && key->on(*l) == UFX_UCT_INVALID_RKEY) {
-            continue;
-        }
-        const double time = static_cast<double>(ahead + length) / weight_of(*l);
-        if (best == nullptr || time < best_time) {
+        best_time = best_time < 0 ? time_of(*best) : best_time;
+        if (const double time = time_of(*l); time < best_time) {
             best = l;
             best_time = time;
         }
@@ -182,9 +175,14 @@ void ep_tx::unload(const core::lane_ref &where, std::size_t bytes)
         return;
     }
     if (lane *over = ep_.find_lane(where.rail, where.epoch); over != nullptr) {
-        over->outstanding -= over->outstanding != 0 ? 1 : 0;
-        over->outstanding_bytes -= std::min<std::uint64_t>(over->outstanding_bytes, bytes);
+        unload(*over, bytes);
     }
+}
+
+void ep_tx::unload(lane &over, std::size_t bytes)
+{
+    over.outstanding -= over.outstanding != 0 ? 1 : 0;
+    over.outstanding_bytes -= std::min<std::uint64_t>(over.outstanding_bytes, bytes);
 }
 
 // Posts what is left of a put or get. OK: it was final at once.
@@ -200,17 +198,17 @@ ufx_status_t ep_tx::post_part(lane &over, fragment &f)
     f.comp.func = &fragment::on_complete;
     f.comp.count = 1;
     f.comp.status = UFX_OK;
-    const ufx_uct_rkey_t key = f.part.key->on(over);
+    const rkey::unpacked &key = *f.part.key->on(over); // pick() has asked
     const std::uint64_t remote = f.part.remote + f.from;
     const ufx_status_t status =
         f.kind == core::op_kind::PUT
-            ? ufx_uct_ep_put_zcopy(over.uct(), &iov, 1, remote, key, &f.comp)
-            : ufx_uct_ep_get_zcopy(over.uct(), &iov, 1, remote, key, &f.comp);
+            ? ufx_uct_ep_put_zcopy(over.uct(), &iov, 1, remote, key.bundle.rkey, &f.comp)
+            : ufx_uct_ep_get_zcopy(over.uct(), &iov, 1, remote, key.bundle.rkey, &f.comp);
     if (status < 0) {
         return status;
     }
     f.where = over.ref();
-    f.key_generation = f.part.key->generation(over.remote_index());
+    f.key_generation = key.generation;
     load(over, length, length);
     if (f.kind == core::op_kind::PUT) {
         ucs::trace_point("put_mid_frame");
@@ -307,7 +305,9 @@ unsigned ep_tx::post_rma()
     // While frozen fragments wait for a lane, new ones wait behind them.
     while (!rma_queue_.empty() && ep_.failover() != nullptr && ep_.failover()->frozen().empty()) {
         request &r = rma_queue_.front();
-        begin(r);
+        if (!r.begun) {
+            begin(r);
+        }
         if (r.unposted == 0) {
             leave_queue(r);
             continue;

@@ -42,8 +42,7 @@ bool ep_tx::find_guilty(lane &over, const ufx_uct_op_desc_t &op, bool landed)
     if (over.knows_guilty()) {
         return over.is_guilty(op.index);
     }
-    port &p = port_of(over);
-    return !landed && !std::exchange(p.guilty_found, true);
+    return !landed && !std::exchange(over.room.guilty_found, true);
 }
 
 core::purged_op ep_tx::on_purge(lane &over, const ufx_uct_op_desc_t *op, core::verdict verdict,

@@ -52,7 +52,8 @@ ucs::result<parsed_address> parse_address(const core::lane_address &from,
 } // namespace
 
 lane::lane(peer &owner_peer, ep *owner, rail &port, const core::lane_ref &ref)
-    : peer_(owner_peer), owner_(owner), port_(port), ref_(ref)
+    : peer_(owner_peer), owner_(owner), port_(port), ref_(ref),
+      remote_index_(owner_peer.remote_index(ref.rail))
 {
     quiet_.func = &on_quiet;
     quiet_.self = this;
@@ -85,11 +86,6 @@ lane::~lane()
 const ufx_uct_iface_attr_t &lane::attr() const
 {
     return port_.attr();
-}
-
-unsigned lane::remote_index() const
-{
-    return peer_.remote_index(ref_.rail);
 }
 
 ufx_status_t lane::open()

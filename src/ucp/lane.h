@@ -5,6 +5,7 @@
 #include "ucp/core/action.h"
 #include "ucp/core/ep.h"
 #include "ucp/lane_control.h"
+#include "ucp/tx_port.h"
 #include "ucs/bytes.h"
 #include "ucs/owner.h"
 #include "ucs/result.h"
@@ -38,7 +39,7 @@ public:
     rail &port() const { return port_; }
     ufx_uct_ep_h uct() const { return uct_; }
     // The peer's device at the other end.
-    unsigned remote_index() const;
+    unsigned remote_index() const { return remote_index_; }
     const ufx_uct_iface_attr_t &attr() const;
 
     // Fragments may be posted: it is LIVE and its rail is UP.
@@ -89,6 +90,7 @@ public:
     std::uint64_t outstanding_bytes = 0;
     std::uint64_t outstanding = 0;
     std::uint64_t posted = 0;
+    tx_port room;
     // Where the peer's probe region is (probe lanes).
     std::uint64_t probe_addr = 0;
     ufx_uct_rkey_bundle_t probe_rkey{UFX_UCT_INVALID_RKEY, nullptr};
@@ -120,6 +122,7 @@ private:
     ep *owner_;
     rail &port_;
     core::lane_ref ref_;
+    unsigned remote_index_;
     ufx_uct_ep_h uct_ = nullptr;
     bool open_ = false;
     bool own_error_ = false;

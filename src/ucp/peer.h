@@ -148,6 +148,7 @@ public:
 
 private:
     void give_up();
+    void run_next();
     struct resent;
     // What the peer was told last about an own port.
     struct published {

@@ -25,6 +25,25 @@ void peer::follow_gates(std::size_t from)
     }
 }
 
+// The list may grow, and move, meanwhile. Nearly all of what is on it is fragments. Without memory
+// the action stays on the list.
+void peer::run_next()
+{
+    const std::size_t at = next_action_++;
+    if (const auto *fragment = std::get_if<core::act::fragment_done>(&actions_[at])) {
+        const core::act::fragment_done done = *fragment;
+        act(done);
+        return;
+    }
+    core::action a = std::move(actions_[at]);
+    try {
+        std::visit([&](const auto &what) { act(what); }, a);
+    } catch (const std::bad_alloc &) {
+        actions_[at] = std::move(a);
+        throw;
+    }
+}
+
 bool peer::run()
 {
     for (const auto &p : probers_) {
@@ -41,12 +60,11 @@ bool peer::run()
         return false;
     }
     while (next_action_ < actions_.size()) {
-        core::action a = std::move(actions_[next_action_++]); // the list may grow, and move
         try {
-            std::visit([&](const auto &what) { act(what); }, a);
+            run_next();
         } catch (const std::bad_alloc &) {
             if (is_dead()) { // nothing but this action ends what it is about
-                actions_[--next_action_] = std::move(a);
+                --next_action_;
                 throw;
             }
             starved_ = true;

@@ -21,7 +21,7 @@ ufx_status_t shape_am(ep &e, request &r)
     }
     const std::size_t stream = r.stream_length();
     const std::size_t count =
-        std::max<std::size_t>(1, (stream + r.fragment_size - 1) / r.fragment_size);
+        stream <= r.fragment_size ? 1 : (stream + r.fragment_size - 1) / r.fragment_size;
     if (count > max_am_fragments) {
         return UFX_ERR_INVALID_PARAM;
     }
@@ -34,13 +34,14 @@ ufx_status_t shape_am(ep &e, request &r)
 void shape_rma(ep &e, request &r)
 {
     std::size_t total = 0;
-    for (const transfer &t : r.pieces) {
-        total += t.length;
+    for (std::size_t i = 0; i < r.pieces.size(); ++i) {
+        total += r.pieces[i].length;
     }
     r.chunk = e.tx.chunk_of(total, r.kind == op::PUT);
     std::size_t parts = 0;
-    for (const transfer &t : r.pieces) {
-        parts += (t.length + r.chunk - 1) / r.chunk;
+    for (std::size_t i = 0; i < r.pieces.size(); ++i) {
+        const std::size_t length = r.pieces[i].length;
+        parts += length <= r.chunk ? 1 : (length + r.chunk - 1) / r.chunk;
     }
     r.unposted = static_cast<std::uint32_t>(parts);
     r.state = core::op_state(r.unposted + r.answers);

@@ -37,7 +37,7 @@ public:
     // Says the same about the message as its first frame.
     bool agrees(const am_header &header) const;
     void store(const am_header &header, std::span<const std::byte> payload);
-    bool is_whole() const { return have.covers(0, total); }
+    bool is_whole() const { return whole || have.covers(0, total); }
 
     std::byte *data() const { return block + prefix_size; }
     std::size_t length() const { return static_cast<std::size_t>(total) - user_header; }
@@ -58,7 +58,8 @@ public:
     std::uint32_t held = 0;    // bytes counted in the core's am_rx
     std::byte *block;
     std::size_t block_class;
-    ucs::range_set have;
+    bool whole = false;       // one frame had all of it
+    ucs::range_set have;      // else: what came
     request *fetch = nullptr; // FETCHING
 };
 

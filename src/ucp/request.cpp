@@ -79,11 +79,11 @@ request_pool::draft request_pool::start(worker &home, ep *target, const ufx_ucp_
         r->cb = params->cb;
         r->cb_arg = params->cb_arg;
     }
-    const core::time_ns now = home.now();
-    const bool has_deadline = (params->field_mask & UFX_UCP_OP_PARAM_DEADLINE) != 0 &&
-                              params->deadline_ns != 0 && params->deadline_ns < UINT64_MAX - now;
-    if (has_deadline) {
-        home.timers().start(r->timer, now + params->deadline_ns);
+    if ((params->field_mask & UFX_UCP_OP_PARAM_DEADLINE) != 0 && params->deadline_ns != 0) {
+        const core::time_ns now = home.now();
+        if (params->deadline_ns < UINT64_MAX - now) {
+            home.timers().start(r->timer, now + params->deadline_ns);
+        }
     }
     if ((params->field_mask & UFX_UCP_OP_PARAM_MEM) != 0 && params->mem != nullptr) {
         r->memory = &mem::of(params->mem);

@@ -44,6 +44,27 @@ struct transfer {
     mem *memory = nullptr;
 };
 
+// The pieces of a put or get. The first is kept in place: most have no other.
+class transfer_list {
+public:
+    void push_back(const transfer &t)
+    {
+        if (size_++ == 0) {
+            first_ = t;
+        } else {
+            rest_.push_back(t);
+        }
+    }
+    bool empty() const { return size_ == 0; }
+    std::size_t size() const { return size_; }
+    const transfer &operator[](std::size_t i) const { return i == 0 ? first_ : rest_[i - 1]; }
+
+private:
+    std::size_t size_ = 0;
+    transfer first_;
+    std::vector<transfer> rest_;
+};
+
 struct queue_tag; // fenced, waiting, or flushing, in ep_tx
 struct open_tag;  // all open requests of an ep
 struct done_tag;  // complete, callback not run yet
@@ -93,7 +114,7 @@ public:
     std::uint32_t answers = 0;  // parts that the peer's answer ends
 
     // PUT, GET, RECV: the pieces, how they are cut, and how far that has come.
-    std::vector<transfer> pieces;
+    transfer_list pieces;
     std::size_t chunk = 0;
     std::size_t piece = 0;
     std::size_t offset = 0;

@@ -73,13 +73,13 @@ std::uint32_t rkey::generation(unsigned device) const
     return e == nullptr ? 0 : e->generation;
 }
 
-ufx_uct_rkey_t rkey::on(const lane &over)
+const rkey::unpacked *rkey::on(const lane &over)
 {
     const unsigned device = over.remote_index();
     const std::size_t domain = over.port().domain();
     for (const unpacked &u : cache_) {
         if (u.domain == domain && u.device == device) {
-            return u.bundle.rkey;
+            return &u;
         }
     }
     for (entry &e : entries_) {
@@ -87,10 +87,10 @@ ufx_uct_rkey_t rkey::on(const lane &over)
             return unpack_for(domain, e);
         }
     }
-    return UFX_UCT_INVALID_RKEY;
+    return nullptr;
 }
 
-ufx_uct_rkey_t rkey::unpack_for(std::size_t domain, entry &from)
+const rkey::unpacked *rkey::unpack_for(std::size_t domain, entry &from)
 {
     cache_.reserve(cache_.size() + 1);
     unpacked fresh{domain, from.device, from.generation, {UFX_UCT_INVALID_RKEY, nullptr}};
@@ -100,10 +100,10 @@ ufx_uct_rkey_t rkey::unpack_for(std::size_t domain, entry &from)
         ufx_warn("a peer's key for its device %u does not unpack: %s", from.device,
                  ufx_ucs_status_name(status));
         from.broken = status != UFX_ERR_NO_MEMORY;
-        return UFX_UCT_INVALID_RKEY;
+        return nullptr;
     }
     cache_.push_back(fresh);
-    return fresh.bundle.rkey;
+    return &cache_.back();
 }
 
 void rkey::refresh(unsigned device, std::uint32_t generation, std::span<const std::byte> bytes)

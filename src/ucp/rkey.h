@@ -52,8 +52,15 @@ public:
     {
         return address >= address_ && count <= length_ && address - address_ <= length_ - count;
     }
-    // What operations on that lane take; INVALID_RKEY if the peer gave no key for it.
-    [[nodiscard]] ufx_uct_rkey_t on(const lane &over);
+    // What operations on that lane take, and its generation; nullptr if the peer gave no key for
+    // it.
+    struct unpacked {
+        std::size_t domain = 0; // own
+        std::uint8_t device = 0;
+        std::uint32_t generation = 0;
+        ufx_uct_rkey_bundle_t bundle{UFX_UCT_INVALID_RKEY, nullptr};
+    };
+    [[nodiscard]] const unpacked *on(const lane &over);
     // A fresher key for one device of the peer. Older generations are ignored.
     void refresh(unsigned device, std::uint32_t generation, std::span<const std::byte> bytes);
     std::uint32_t generation(unsigned device) const;
@@ -68,16 +75,10 @@ private:
         bool broken = false; // does not unpack
         std::vector<std::byte> packed;
     };
-    struct unpacked {
-        std::size_t domain = 0; // own
-        std::uint8_t device = 0;
-        std::uint32_t generation = 0;
-        ufx_uct_rkey_bundle_t bundle{UFX_UCT_INVALID_RKEY, nullptr};
-    };
 
     explicit rkey(context &home) : context_(home) {}
     const entry *find(unsigned device) const;
-    ufx_uct_rkey_t unpack_for(std::size_t domain, entry &from);
+    const unpacked *unpack_for(std::size_t domain, entry &from);
 
     context &context_;
     std::atomic<worker *> home_{nullptr}; // changed under the worker's lock

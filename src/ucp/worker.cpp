@@ -176,8 +176,8 @@ bool worker::is_forked() const
 
 unsigned worker::progress()
 {
-    user_progress_.store(now(), std::memory_order_relaxed);
     const unsigned inner = progress_inner();
+    user_progress_.store(last_turn_, std::memory_order_relaxed);
     const unsigned outer = progress_outer();
     wakeup_->user_came();
     return inner + outer;
@@ -203,6 +203,7 @@ unsigned worker::progress_inner()
     for (std::size_t i = 0; i < running_.size(); ++i) {
         if (running_[i] != nullptr) {
             ep &e = *running_[i];
+            e.is_scheduled = false;
             if (e.is_starved()) {
                 e.end_starving();
             }
@@ -246,8 +247,10 @@ unsigned worker::progress_outer()
     }
     turn_.clear();
     count += run_peers();
-    count += run_closes();
-    count += run_peers();
+    if (!closing_.empty()) {
+        count += run_closes();
+        count += run_peers();
+    }
     return count;
 }
 
@@ -355,10 +358,11 @@ void worker::kick()
 
 void worker::schedule(ep &e)
 {
-    if (std::find(scheduled_.begin(), scheduled_.end(), &e) == scheduled_.end()) {
+    if (!e.is_scheduled) {
         scheduled_.push_back(&e);
+        e.is_scheduled = true;
+        next_poll_ = std::min(next_poll_, last_turn_ + busy_poll_ns);
     }
-    next_poll_ = std::min(next_poll_, last_turn_ + busy_poll_ns);
 }
 
 void worker::defer(std::function<void()> callback, const void *owner)

@@ -66,7 +66,8 @@ void world::post_am(unsigned side, link &l, const core::am_tx::entry &am)
     out.wire.push_back(p);
     ++out.sent;
     out.posted.push_back(r);
-    e.am_posted(am.number, l.ref.rail, true, now_, actions_);
+    e.am_posted(
+        am.number, l.ref.rail, true, [&] { return now_; }, actions_);
 }
 
 // A uct completion: the op is applied, its data is here, and its local buffer is free.

@@ -100,7 +100,8 @@ private:
         (void)e->admit_am(++handle_, 2, 0);
         const am_tx::entry *am = peer_.may_post(own_ep, rail) ? e->next_am(rail) : nullptr;
         if (am != nullptr) {
-            e->am_posted(am->number, rail, false, now_, out_);
+            e->am_posted(
+                am->number, rail, false, [&] { return now_; }, out_);
         }
     }
     void fire()

@@ -63,6 +63,7 @@ void am_tx::posted(am_number n, rail_id rail, epoch_t epoch, bool local_pending)
     e->epoch = epoch;
     e->local_pending = local_pending;
     e->lane_position = count_on(rail, epoch);
+    waiting_from_ += n == waiting_from_ ? 1 : 0;
 }
 
 void am_tx::finish(entry &e, ufx_status_t status, cause why, action_list &out)
@@ -77,15 +78,42 @@ void am_tx::finish(entry &e, ufx_status_t status, cause why, action_list &out)
     out.push_back(act::fragment_done{ep_, op_kind::AM, e.handle, e.number - e.first, status, why});
 }
 
-// Gives back what is covered and locally quiet, wherever it is; drops it from the front.
+std::size_t am_tx::first_waiting() const
+{
+    const am_number front = entries_.empty() ? next_ : entries_.front().number;
+    waiting_from_ = std::max(waiting_from_, front);
+    while (waiting_from_ < next_ &&
+           !entries_[static_cast<std::size_t>(waiting_from_ - front)].waits()) {
+        ++waiting_from_;
+    }
+    return static_cast<std::size_t>(waiting_from_ - front);
+}
+
+// Gives back what is covered and locally quiet.
+void am_tx::release(entry &e, action_list &out)
+{
+    if (e.covered && !e.local_pending && !e.skip) {
+        finish(e, UFX_OK, cause::NONE, out);
+    }
+}
+
+void am_tx::cover(entry &e, action_list &out)
+{
+    e.covered = true;
+    release(e, out);
+}
+
+// release() for all, wherever they are.
 void am_tx::settle(action_list &out)
 {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-        entry &e = entries_[i];
-        if (e.covered && !e.local_pending && !e.skip) {
-            finish(e, UFX_OK, cause::NONE, out);
-        }
+        release(entries_[i], out);
     }
+    drop_front();
+}
+
+void am_tx::drop_front()
+{
     while (!entries_.empty() && entries_.front().covered && !entries_.front().local_pending) {
         entries_.pop_front();
     }
@@ -94,6 +122,7 @@ void am_tx::settle(action_list &out)
 void am_tx::to_replay(entry &e, action_list &out)
 {
     e.where = place::REPLAY;
+    waits_again(e);
     if (e.ended && !e.local_pending) {
         finish(e, e.status, e.why, out);
     }
@@ -109,32 +138,40 @@ void am_tx::local_done(am_number n, action_list &out)
     if (mutated(mutant::AM_DONE_AT_COMPLETION)) {
         e->covered = true;
     }
+    waits_again(*e);
     if (e->where != place::POSTED && e->ended) {
         finish(*e, e->status, e->why, out);
     }
-    settle(out);
+    release(*e, out);
+    drop_front();
 }
 
 void am_tx::covered(am_number next, action_list &out)
 {
-    covered(window::from(next, {}), out);
+    for (std::size_t i = 0; i < entries_.size() && entries_[i].number < next; ++i) {
+        cover(entries_[i], out);
+    }
+    drop_front();
 }
 
 void am_tx::covered(const window &w, action_list &out)
 {
-    for (std::size_t i = 0; i < entries_.size() && entries_[i].number < w.end(); ++i) {
-        entries_[i].covered = entries_[i].covered || w.covers(entries_[i].number);
+    const am_number end = w.end();
+    for (std::size_t i = 0; i < entries_.size() && entries_[i].number < end; ++i) {
+        if (w.covers(entries_[i].number)) {
+            cover(entries_[i], out);
+        }
     }
-    settle(out);
+    drop_front();
 }
 
 void am_tx::delivered(am_number n, action_list &out)
 {
     entry *e = get(n);
     if (e != nullptr) {
-        e->covered = true;
         e->local_pending = false;
-        settle(out);
+        cover(*e, out);
+        drop_front();
     }
 }
 
@@ -162,6 +199,7 @@ void am_tx::lane_purged(rail_id rail, epoch_t epoch, const window &w, action_lis
             continue;
         }
         e.local_pending = false;
+        waits_again(e);
         if (!e.covered) {
             to_replay(e, out);
             if (++e.replays > replay_budget_) {

@@ -12,6 +12,7 @@
 #include "ucp/core/ring.h"
 #include "ucp/core/window.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -38,6 +39,9 @@ public:
         epoch_t epoch = 0;
         std::uint32_t lane_position = 0; // how many AM fragments went over that lane before it
         group_id group = 0;              // PUTs it is ordered after
+
+        // To be posted.
+        bool waits() const { return where != place::POSTED && !covered && !local_pending; }
     };
 
     explicit am_tx(ep_id ep = 0, std::uint8_t replay_budget = 64)
@@ -55,14 +59,14 @@ public:
     template <class May>
     const entry *next(May may) const
     {
-        for (std::size_t i = 0; i < entries_.size(); ++i) {
-            const entry &e = entries_[i];
-            if (e.where != place::POSTED && !e.covered && !e.local_pending && may(e)) {
-                return &e;
+        for (std::size_t i = first_waiting(); i < entries_.size(); ++i) {
+            if (entries_[i].waits() && may(entries_[i])) {
+                return &entries_[i];
             }
         }
         return nullptr;
     }
+    bool any_waits() const { return waiting_from_ != next_ && first_waiting() < entries_.size(); }
     // It was posted. `local_pending`: uct will call local_done later (zcopy).
     // Room for the next posted(), which then allocates nothing.
     void expect_post() { lanes_.reserve(lanes_.size() + 1); }
@@ -124,6 +128,11 @@ private:
         std::uint32_t posted;
     };
     entry *get(am_number n);
+    std::size_t first_waiting() const;
+    void waits_again(const entry &e) { waiting_from_ = std::min(waiting_from_, e.number); }
+    void cover(entry &e, action_list &out);
+    void release(entry &e, action_list &out);
+    void drop_front();
     void settle(action_list &out);
     void finish(entry &e, ufx_status_t status, cause why, action_list &out);
     void to_replay(entry &e, action_list &out);
@@ -134,6 +143,7 @@ private:
     am_number next_ = 0;
     ring<entry> entries_; // consecutive numbers: entries_[i].number == entries_[0].number + i
     std::vector<lane_count> lanes_;
+    mutable am_number waiting_from_ = 0; // no entry before it waits: where to begin to look
 };
 
 } // namespace ufx::ucp::core

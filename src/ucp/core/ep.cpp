@@ -56,14 +56,9 @@ const am_tx::entry *ep::next_am(rail_id rail) const
     });
 }
 
-void ep::am_posted(am_number n, rail_id rail, bool local_pending, time_ns now, action_list &out)
+void ep::ask_window(time_ns now, action_list &out)
 {
-    const lane_slot *l = lane(rail);
-    if (l == nullptr) {
-        return;
-    }
-    tx_.posted(n, rail, l->epoch(), local_pending);
-    if (!window_req_armed_ && !mutated(mutant::NO_WINDOW_REQ)) {
+    if (!mutated(mutant::NO_WINDOW_REQ)) {
         window_req_armed_ = true;
         window_req_.reset();
         out.push_back(
@@ -105,7 +100,7 @@ void ep::expect_put(group_id id)
 void ep::expect_am(action_list &out)
 {
     tx_.expect_post();
-    if (out.capacity() - out.size() < 2) {
+    if (out.size() + 2 > out.capacity()) {
         out.reserve(2 * out.size() + 16);
     }
 }

@@ -65,7 +65,19 @@ public:
     // they have the lower numbers). Post it, or SKIP{number, first, count} if entry.skip, then
     // am_posted.
     const am_tx::entry *next_am(rail_id rail) const;
-    void am_posted(am_number n, rail_id rail, bool local_pending, time_ns now, action_list &out);
+    // `now()` is called only if it is needed: a clock costs as much as the rest.
+    template <class Clock>
+    void am_posted(am_number n, rail_id rail, bool local_pending, Clock now, action_list &out)
+    {
+        const lane_slot *l = lane(rail);
+        if (l == nullptr) {
+            return;
+        }
+        tx_.posted(n, rail, l->epoch(), local_pending);
+        if (!window_req_armed_) {
+            ask_window(now(), out);
+        }
+    }
     void am_local_done(am_number n, action_list &out) { tx_.local_done(n, out); }
     // Acks that came on an AM header or alone. Messages and SEALs go through peer.
     void am_acked(am_number next, action_list &out) { tx_.covered(next, out); }
@@ -133,6 +145,7 @@ private:
     };
 
     lane_slot &slot(rail_id rail);
+    void ask_window(time_ns now, action_list &out);
     // Decides every fragment that was outstanding on a lane; section "Tokens" of the design.
     void judge(const lane_ref &lane, const seal_msg *seal, std::span<const purged_op> ops,
                action_list &out);

@@ -19,21 +19,25 @@ public:
     // An op is submitted; give its generation back with leave().
     generation enter()
     {
-        ++counts_.back();
-        return first_ + counts_.size() - 1;
+        ++open_;
+        return now_;
     }
     void leave(generation g)
     {
+        if (g == now_) {
+            --open_;
+            return;
+        }
         --counts_[static_cast<std::size_t>(g - first_)];
         trim();
     }
     // A flush is submitted: it is over when passed(generation) holds.
     generation close()
     {
-        const generation g = first_ + counts_.size() - 1;
-        counts_.push_back(0);
+        counts_.push_back(open_);
+        open_ = 0;
         trim();
-        return g;
+        return now_++;
     }
     bool passed(generation g) const
     {
@@ -43,14 +47,16 @@ public:
 private:
     void trim()
     {
-        while (counts_.size() > 1 && counts_.front() == 0) {
+        while (!counts_.empty() && counts_.front() == 0) {
             counts_.pop_front();
             ++first_;
         }
     }
 
-    generation first_ = 0;
-    std::deque<std::uint32_t> counts_ = std::deque<std::uint32_t>(1);
+    generation now_ = 0;
+    std::uint32_t open_ = 0;           // of this generation
+    generation first_ = 0;             // that is not passed
+    std::deque<std::uint32_t> counts_; // from first_ to before now_
 };
 
 } // namespace ufx::ucp::core

@@ -10,6 +10,7 @@
 #include "ucp/core/ep.h"
 #include "ucp/core/rail.h"
 
+#include <list>
 #include <vector>
 
 namespace ufx::ucp::core {
@@ -61,6 +62,7 @@ public:
     // The user's administrative drain and resume; ends in admin_done.
     void admin(rail_id rail, admin_action what, time_ns now, action_list &out);
 
+    // Stays where it is until forget_ep().
     ep *find_ep(ep_id own);
     const ep *find_ep(ep_id own) const;
     const rail *find_rail(rail_id rail) const;
@@ -70,7 +72,7 @@ public:
     bool any_rail_up() const;
     bool is_dead() const { return dead_; }
     const seal_book &book() const { return book_; }
-    const std::vector<ep> &eps() const { return eps_; }
+    const std::list<ep> &eps() const { return eps_; }
 
     // Every part of the state that can make a difference, for the explorer: no clocks, no counts of
     // attempts.
@@ -185,7 +187,7 @@ private:
     std::uint64_t serial_ = 0;
     std::vector<rail_entry> rails_;
     std::vector<rail_id> rail_ids_;
-    std::vector<ep> eps_;
+    std::list<ep> eps_;
     seal_book book_;
 };
 

@@ -55,6 +55,7 @@ public:
     bool carries_lanes() const { return state_ == rail_state::UP || state_ == rail_state::SUSPECT; }
     // The share of traffic it should get now, 0..256: a rail that came back ramps up.
     unsigned ramp(time_ns now, const config &cfg) const;
+    bool has_changed() const { return history_.total() != 0; } // else it has been UP all the time
 
     // Soft signs.
     void soft(const rail_env &env, sign which, cause why);

@@ -70,9 +70,12 @@ window::arrival window::enter(am_number n)
     if (what != arrival::FRESH) {
         return what;
     }
-    if (n == next_) {
+    if (n == next_ && ahead_ == 0) {
+        ++next_;
+    } else if (n == next_) {
         const unsigned run = trailing_ones(map_);
         next_ += 1 + run;
+        ahead_ -= run;
         if (run == bits) {
             map_ = {};
         } else {
@@ -81,12 +84,16 @@ window::arrival window::enter(am_number n)
     } else {
         const am_number bit = n - next_ - 1;
         map_[bit / 64] |= std::uint64_t{1} << (bit % 64);
+        ++ahead_;
     }
     return what;
 }
 
 am_number window::end() const
 {
+    if (ahead_ == 0) {
+        return next_;
+    }
     for (unsigned i = static_cast<unsigned>(map_.size()); i-- > 0;) {
         if (map_[i] != 0) {
             return next_ + 1 + i * 64 + 64 - static_cast<unsigned>(std::countl_zero(map_[i]));
@@ -100,6 +107,9 @@ window window::from(am_number next, const map &bits)
     window w;
     w.next_ = next;
     w.map_ = bits;
+    for (const std::uint64_t word : bits) {
+        w.ahead_ += static_cast<unsigned>(std::popcount(word));
+    }
     return w;
 }
 

@@ -35,6 +35,7 @@ private:
     bool test(am_number n) const;
 
     am_number next_ = 0;
+    unsigned ahead_ = 0; // bits that are set
     map map_{};
 };
 

@@ -260,7 +260,8 @@ TEST_CASE("judge: BLIND completes only PUTs ahead of an AM that arrived", "[X25]
         d.sides[1].token.nothing = false;
         d.ep(0).admit_am(50, 1, 0);
         action_list out;
-        d.ep(0).am_posted(0, 0, true, d.now, out);
+        d.ep(0).am_posted(
+            0, 0, true, [&] { return d.now; }, out);
         if (arrived) {
             d.ep(1).rx().arrived(0, 1, 0, 8);
         }

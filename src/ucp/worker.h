@@ -132,6 +132,8 @@ public:
     void defer(std::function<void()> callback, const void *owner);
     void withdraw(const void *owner);
     bool has_deferred() const { return !deferred_.empty(); }
+    // Eps that wait for the outer half; each is there once.
+    std::size_t eps_to_deliver() const { return outer_.size(); }
 
     failover_stats stats;
     request_pool requests;

@@ -32,6 +32,7 @@ public:
         bool ep_error = false;
         core::refusal error_code = core::refusal::NONE;
         bool ep_closed = false;
+        unsigned admins_done = 0;
         core::action_list out;
     };
 
@@ -169,6 +170,7 @@ private:
         sides[s].error_code = a.code;
     }
     void act(unsigned s, const core::act::ep_closed &) { sides[s].ep_closed = true; }
+    void act(unsigned s, const core::act::admin_done &) { ++sides[s].admins_done; }
     template <class A>
     void act(unsigned, const A &)
     {

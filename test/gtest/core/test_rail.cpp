@@ -217,6 +217,27 @@ TEST_CASE("rail: a stale SEAL of scope RAIL does not drain a recovered rail", "[
     CHECK(d.rail(1, 0) == rail_state::UP);
 }
 
+TEST_CASE("rail: a drain that both sides ask for at once ends, and so do its resumes", "[core]")
+{
+    duo d;
+    for (const admin_action what : {admin_action::DRAIN, admin_action::RESUME}) {
+        for (duo::side &s : d.sides) { // neither has heard of the other's
+            s.peer.admin(0, what, d.now, s.out);
+        }
+        d.pump();
+        const rail_state wanted = what == admin_action::DRAIN ? rail_state::DOWN : rail_state::UP;
+        for (unsigned i = 0; i < 50 && d.rail(1, 0) != wanted; ++i) {
+            d.tick();
+        }
+        for (unsigned s = 0; s < 2; ++s) {
+            CHECK(d.rail(s, 0) == wanted);
+            CHECK(d.sides[s].admins_done == (what == admin_action::DRAIN ? 1u : 2u));
+            CHECK(d.sides[s].peer.book().empty());
+        }
+    }
+    CHECK(d.lane(0, 0).is_live());
+}
+
 TEST_CASE("rail: an administrative drain ends DOWN on both sides, a resume brings it back",
           "[core]")
 {

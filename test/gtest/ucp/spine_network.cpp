@@ -3,8 +3,11 @@
 #include "spine_traffic.h"
 
 #include "common/skip.h"
+#include "ucp/context.h"
 #include "ucs/netlink_watch.h"
 #include "uct/tcp/own_network.h"
+
+#include <algorithm>
 
 namespace ufx::test {
 
@@ -36,6 +39,32 @@ TEST_CASE("tcp: a rail whose interface gets another address is used there", "[sp
     REQUIRE(t.run_until([&] { return posted_on(p.a, 0) > before + 50; }));
     REQUIRE(t.finish());
     CHECK(t.verify());
+}
+
+TEST_CASE("tcp: of all devices, an interface with several addresses is one rail", "[spine][tcp]")
+{
+    test_tcp::own_network network;
+    if (!network.add_rail() || !network.run({"ip addr add 10.9.1.1/24 dev v0"})) {
+        return skip("no network namespace with a veth pair");
+    }
+    ufx_ucp_context_params_t params{};
+    params.field_mask = UFX_UCP_CONTEXT_PARAM_DEVICES;
+    const auto rails = [&](const char *devices) {
+        params.devices = devices;
+        ufx_ucp_context_h context = nullptr;
+        REQUIRE(ufx_ucp_context_create(&params, &context) == UFX_OK);
+        std::vector<std::string> names;
+        for (const ucp::device &d : ucp::context::of(context).devices()) {
+            if (d.transport == "tcp") {
+                names.push_back(d.name);
+            }
+        }
+        ufx_ucp_context_destroy(context);
+        std::sort(names.begin(), names.end());
+        return names;
+    };
+    CHECK(rails("all") == std::vector<std::string>{"v0", "v1"});
+    CHECK(rails("v0:10.9.0.1,v0:10.9.1.1").size() == 2); // each is one if it is named
 }
 
 } // namespace ufx::test

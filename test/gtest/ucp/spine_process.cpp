@@ -4,14 +4,18 @@
 
 #include "ucp/control_path.h"
 #include "ucp/dump.h"
+#include "ucp/ep.h"
 #include "ucp/wakeup.h"
+#include "ucs/fake_clock.h"
 
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace ufx::test {
@@ -261,6 +265,43 @@ TEST_CASE("tcp: a progress thread answers seals for a program that does not prog
     p.set_link(p.a, "rail0", true);
     REQUIRE(t.finish());
     CHECK(t.verify());
+}
+
+TEST_CASE("a progress thread leaves a program alone that progresses, and queues an ep once",
+          "[spine][tcp][threads]")
+{
+    ucs::fake_clock clock(ufx_ucs_time_ns()); // on which the program progresses all the time
+    pair_options options;
+    options.config.push_back({"PROGRESS_THREAD", "y"});
+    options.threads = UFX_UCP_THREAD_MULTI;
+    pair p(options);
+    ucp::worker &b = ucp::worker::of(p.b.worker);
+    const auto arrived = [&] {
+        const auto held = b.lock();
+        return ucp::ep::of(p.b.ep).failover()->rx().window().next();
+    };
+    // Progresses a alone until b has taken so many messages.
+    const auto takes = [&](std::uint64_t count, unsigned turns) {
+        for (unsigned i = 0; i < turns && arrived() < count; ++i) {
+            (void)ufx_ucp_worker_progress(p.a.worker);
+            std::this_thread::yield();
+        }
+        return arrived() >= count;
+    };
+    const std::uint64_t before = arrived();
+    const auto send = [&] {
+        REQUIRE(ufx_ucp_am_send(p.a.ep, traffic::am_id, nullptr, 0, "x", 1, nullptr, nullptr) >= 0);
+    };
+    (void)ufx_ucp_worker_progress(p.b.worker);
+    send();
+    CHECK_FALSE(takes(before + 1, 20000)); // in which a thread that does not pause would have come
+    for (unsigned i = 1; i <= 4; ++i) {
+        clock.advance(3 * ucp::core::ms_ns); // the program has not come for longer than that
+        REQUIRE(takes(before + i, UINT_MAX));
+        send();
+    }
+    const auto held = b.lock();
+    CHECK(b.eps_to_deliver() == 1);
 }
 
 TEST_CASE("what a progress thread takes still wakes who waits", "[spine][tcp]")

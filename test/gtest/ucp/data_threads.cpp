@@ -100,7 +100,8 @@ TEST_CASE("ucp: threads that submit while lanes break get every answer once",
     CHECK(t.accepted.load() > 0);
 }
 
-TEST_CASE("ucp: progress gives way to a thread that waits to post, and only then", "[data][threads]")
+TEST_CASE("ucp: progress gives way to a thread that waits to post, and only then",
+          "[data][threads]")
 {
     pair_options options;
     options.threads = UFX_UCP_THREAD_MULTI;
@@ -113,9 +114,8 @@ TEST_CASE("ucp: progress gives way to a thread that waits to post, and only then
     std::thread poster;
     {
         const auto held = w.lock();
-        poster = std::thread([&] {
-            (void)ufx_ucp_am_send(p.a.ep, 5, nullptr, 0, nullptr, 0, nullptr, nullptr);
-        });
+        poster = std::thread(
+            [&] { (void)ufx_ucp_am_send(p.a.ep, 5, nullptr, 0, nullptr, 0, nullptr, nullptr); });
         CHECK(p.until([&] { return w.gave_way() != 0; }));
     }
     poster.join();

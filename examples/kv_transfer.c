@@ -37,6 +37,7 @@ struct side {
     ufx_ucp_mem_h mem;
     unsigned long lists; /* receiver: notified of; sender: known to be read */
     unsigned long wrong; /* words that are not what was sent */
+    int peer_lost;
 };
 
 static void check(ufx_status_t status, const char *what)
@@ -138,6 +139,19 @@ static ufx_status_t on_read(void *arg, const ufx_ucp_am_t *am)
     return UFX_OK;
 }
 
+/* Rails come and go without a word of ours; only the peer's end is one. */
+static void on_event(void *arg, ufx_ucp_ep_h ep, const ufx_ucp_ep_event_t *event)
+{
+    struct side *side = arg;
+    (void)ep;
+    if (event->type == UFX_UCP_EP_EVENT_ERROR) {
+        fprintf(stderr, "kv_transfer: the receiver is lost: %s (%s)\n",
+                event->text != NULL ? event->text : "no reason given",
+                ufx_ucs_status_name(event->status));
+        side->peer_lost = 1;
+    }
+}
+
 static void put_list(ufx_ucp_ep_h ep, const struct side *side, ufx_ucp_rkey_h rkey,
                      uint64_t remote, unsigned long list)
 {
@@ -171,9 +185,11 @@ static int send_all(int channel, unsigned long lists)
         return 1;
     }
     const ufx_ucp_ep_params_t to_receiver = {
-        .field_mask = UFX_UCP_EP_PARAM_ADDRESS,
+        .field_mask = UFX_UCP_EP_PARAM_ADDRESS | UFX_UCP_EP_PARAM_EVENT_CB,
         .address = invitation.worker,
         .address_length = invitation.worker_length,
+        .event_cb = on_event,
+        .event_arg = &side,
     };
     ufx_ucp_ep_h ep;
     ufx_ucp_rkey_h rkey;
@@ -184,8 +200,11 @@ static int send_all(int channel, unsigned long lists)
 
     for (unsigned long list = 0; list < lists; ++list) {
         /* A slot is free when its last list was read. */
-        while (side.lists + SLOTS <= list) {
+        while (side.lists + SLOTS <= list && !side.peer_lost) {
             ufx_ucp_worker_progress(side.worker);
+        }
+        if (side.peer_lost) {
+            return 1;
         }
         if (list == lists / 3 || list == 2 * (lists / 3)) {
             const int up = list != lists / 3;

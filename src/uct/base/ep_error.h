@@ -6,7 +6,7 @@
 #include <ufx/uct_types.h>
 
 #include <array>
-#include <cstdio>
+#include <string_view>
 
 namespace ufx::uct {
 
@@ -23,7 +23,8 @@ public:
 
     explicit ep_error(const ufx_uct_error_t &error) noexcept : error_(error)
     {
-        std::snprintf(text_.data(), text_.size(), "%s", error.text == nullptr ? "" : error.text);
+        const std::string_view text = error.text == nullptr ? "" : error.text;
+        text.copy(text_.data(), text_.size() - 1); // the rest is zeros
     }
 
     [[nodiscard]] ufx_status_t status() const noexcept { return error_.status; }

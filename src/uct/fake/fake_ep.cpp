@@ -6,6 +6,7 @@
 #include "uct/base/atomics.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 namespace ufx::uct::fake {

@@ -7,6 +7,7 @@
 #include "uct/base/copy.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 namespace ufx::uct {

@@ -5,6 +5,7 @@
 #include "ucs/fd.h"
 #include "ucs/log.h"
 
+#include <cstdio>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>

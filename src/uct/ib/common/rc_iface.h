@@ -61,8 +61,6 @@ public:
 
     [[nodiscard]] bool link_up() const noexcept { return link_up_; }
 
-    [[nodiscard]] typename Hw::shared_queues &queues() noexcept { return queues_; }
-
     [[nodiscard]] qp_table<ep_type> &by_qpn() noexcept { return by_qpn_; }
 
     // Completions that the send queue still has room for.

@@ -33,12 +33,13 @@ public:
 
     [[nodiscard]] static ucs::result<send_queue> take(ibv_qp *qp, const rc_config &config) noexcept;
 
-    // Is there room for any request of the user? `for_own`: of the transport itself.
+    // Is there room for any request of the user?
     [[nodiscard]] bool has_room() const noexcept
     {
         return blocks_ - under_way() >= max_blocks + reserved_blocks;
     }
 
+    // For one of the transport itself.
     [[nodiscard]] bool has_room_for_own() const noexcept { return blocks_ - under_way() >= 1; }
 
     // One block stays for the last request of all.

@@ -187,7 +187,7 @@ TEST_CASE("rc: a put that stops in its middle is PARTIAL at a packet, what follo
 }
 
 TEST_CASE("rc: an event of one queue pair fails its ep alone, without a completion",
-          "[.][hca][M01]")
+          "[.][hca]")
 {
     for_each_rc([](const uct_resource &resource) {
         rc_pair pair(resource);
@@ -271,7 +271,7 @@ TEST_CASE("rc: copies that fill the buffer before any has a completion make room
 }
 
 TEST_CASE("rc: a put to a key that is gone is the user's error, and is the one that failed",
-          "[.][hca][U02]")
+          "[.][hca]")
 {
     for_each_rc([](const uct_resource &resource) {
         rc_pair pair(resource);
@@ -293,7 +293,7 @@ TEST_CASE("rc: a put to a key that is gone is the user's error, and is the one t
     });
 }
 
-TEST_CASE("rc: the death of a device fails all its eps at once, and says so", "[.][hca][M03][M14]")
+TEST_CASE("rc: the death of a device fails all its eps at once, and says so", "[.][hca]")
 {
     for_each_rc([](const uct_resource &resource) {
         // A device of its own, which is dead afterwards.

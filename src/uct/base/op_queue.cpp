@@ -19,20 +19,17 @@ op_queue::op_queue(size_t max_ops, size_t max_data)
 }
 
 // Data of one operation is contiguous: what does not fit before the end of the ring starts over.
+// Where nothing is stored it begins at a lap, so that the whole ring can be used.
 op_record *op_queue::reserve_ring(op_record &record, size_t data_bytes) noexcept
 {
     const uint64_t capacity = data_mask_ + 1;
     const uint64_t need = rounded(data_bytes);
-    if (data_head_ == data_tail_) {
-        // Nothing is stored: begin at a lap, so that the whole ring can be used.
-        data_tail_ = (data_tail_ + data_mask_) & ~data_mask_;
-        data_head_ = data_tail_;
-    }
+    const bool is_clear = data_head_ == data_tail_;
     uint64_t start = data_tail_;
-    if ((start & data_mask_) + need > capacity) {
+    if (is_clear || (start & data_mask_) + need > capacity) {
         start = (start + data_mask_) & ~data_mask_;
     }
-    if (start + need - data_head_ > capacity) {
+    if (start + need - (is_clear ? start : data_head_) > capacity) {
         return nullptr;
     }
     record.data = ring_ + (start & data_mask_);

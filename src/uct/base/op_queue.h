@@ -82,7 +82,9 @@ public:
         record.done = false;
         record.marker = false;
         if (record.data != record.inline_data) {
-            record.data_end = position_of(record) + rounded(used);
+            const uint64_t start = position_of(record);
+            record.data_end = start + rounded(used);
+            data_head_ = data_head_ == data_tail_ ? start : data_head_;
         }
         data_tail_ = record.data_end;
         bytes_ += record.length;

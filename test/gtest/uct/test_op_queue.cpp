@@ -182,6 +182,31 @@ TEST_CASE("op_queue: payloads stay intact through many laps of the ring")
     }
 }
 
+TEST_CASE("op_queue: an empty queue has room for half of its ring, whatever was asked before")
+{
+    op_queue queue(32, 4096);
+    std::mt19937 random(11);
+    const std::vector<std::byte> data(2048 - sizeof(uint64_t));
+    for (int step = 0; step < 20000; ++step) {
+        switch (random() % 6) {
+        case 0: // who asks for room need not take it
+            static_cast<void>(queue.reserve(random() % 2048));
+            break;
+        case 1:
+            static_cast<void>(put(queue, nullptr)); // stores nothing in the ring
+            break;
+        case 2:
+            static_cast<void>(push_am_short(queue, 1, 0, data.data(), random() % data.size()));
+            break;
+        default:
+            if (!queue.empty()) {
+                queue.complete_front(UFX_OK);
+            }
+        }
+        REQUIRE((!queue.empty() || queue.reserve(2048) != nullptr));
+    }
+}
+
 TEST_CASE("op_queue: what bcopy does not use is given back")
 {
     op_queue queue(64, 4096);

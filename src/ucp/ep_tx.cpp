@@ -386,7 +386,9 @@ void ep_tx::completed(fragment &f, ufx_status_t status)
     worker &home = ep_.home();
     lane *over = ep_.find_lane(f.where.rail, f.where.epoch);
     if (over != nullptr) {
-        unload(*over, f.kind == core::op_kind::AM ? 0 : f.part.length - f.from);
+        if (f.kind != core::op_kind::AM) { // a message is, until the peer's window covers it
+            unload(*over, f.part.length - f.from);
+        }
         ++over->port().count.completed;
     }
     if (home.stats.waits_completion() && status == UFX_OK) {

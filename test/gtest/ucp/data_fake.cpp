@@ -72,6 +72,38 @@ TEST_CASE("ucp: a message that died on one rail and the next one that passed on 
     CHECK(in.texts == texts);
 }
 
+TEST_CASE("ucp: a message that its transport let go of is outstanding until the peer has it",
+          "[data][fake]")
+{
+    fake_pair p("ZCOPY_THRESH", "1k");
+    inbox in(p.b.worker);
+    for (const unsigned rail : {0U, 1U}) {
+        p.peers(rail).data.hold(); // what tells the sender that a message has arrived
+    }
+    ufx::ucp::worker::of(p.b.worker).control().filter.copies = [](auto, const auto &) { return 0; };
+    const std::vector<std::string> texts = {std::string(3000, 'a'), std::string(3000, 'b')};
+    std::deque<waiter> waiters(texts.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        send(p, waiters[i], texts[i]);
+    }
+    p.rounds(50);
+    CHECK(in.texts == texts);
+    const auto outstanding = [&] {
+        ufx_ucp_rail_attr_t rails[UFX_UCP_RAILS_MAX];
+        std::size_t count = UFX_UCP_RAILS_MAX;
+        REQUIRE(ufx_ucp_worker_query_rails(p.a.worker, rails, &count) == UFX_OK);
+        return rails[0].outstanding + rails[1].outstanding;
+    };
+    CHECK(outstanding() == 2);
+    for (const unsigned rail : {0U, 1U}) {
+        p.peers(rail).data.open();
+    }
+    for (waiter &w : waiters) {
+        REQUIRE(p.until_done(w));
+    }
+    CHECK(outstanding() == 0);
+}
+
 TEST_CASE("ucp: a put whose ack was lost is not written again", "[data][fake][X02][X07]")
 {
     fake_pair p;

@@ -18,7 +18,7 @@ may_include() {
     src/ucp/core/*) echo 'ucp/core/* ucs/* <ufx/status.h> <ufx/version.h> sys' ;;
     src/ucp/*) echo 'ucp/* ucs/* <ufx/*> sys' ;;
     src/tools/*) echo 'tools/* <ufx/*> sys' ;;
-    src/swhca/*) echo 'swhca/* ucs/* <ufx/status.h> <ufx/ucs.h> sys' ;;
+    src/swhca/*) echo 'swhca/* ucs/* <ufx/status.h> <ufx/ucs.h> <ufx/version.h> sys' ;;
     *) echo 'nothing: the folder is not in the table' ;;
     esac
 }

@@ -7,7 +7,7 @@ UNIT_swhca_base = %D%/engine/address_space.cpp %D%/engine/guarded_copy.cpp \
 	%D%/engine/process_memory.cpp %D%/fabric/fabric.cpp %D%/fabric/port_files.cpp \
 	%D%/fabric/repair.cpp %D%/fabric/wakeup.cpp %D%/wire/cqe.cpp \
 	%D%/wire/wqe.cpp
-UNIT_swhca_faults = %D%/faults/schedule.cpp
+UNIT_swhca_faults = %D%/faults/rule_text.cpp %D%/faults/schedule.cpp %D%/faults/vocabulary.cpp
 UNIT_swhca_model = %D%/model/completion_queue.cpp %D%/model/datagram.cpp %D%/model/device.cpp \
 	%D%/model/events.cpp %D%/model/payload.cpp %D%/model/queue_pair.cpp \
 	%D%/model/receive_queue.cpp %D%/model/verbs.cpp %D%/model/verbs_qp.cpp
@@ -25,7 +25,7 @@ SWHCA_MODEL_SOURCES = $(UNIT_swhca_base) $(UNIT_swhca_model) $(UNIT_swhca_protoc
 	%D%/engine/membership.h \
 	%D%/engine/process_memory.h %D%/engine/settle.h %D%/engine/spinner.h \
 	%D%/fabric/bitmap.h %D%/fabric/doorbell_count.h %D%/fabric/fabric.h %D%/fabric/image.h \
-	%D%/fabric/port_files.h %D%/fabric/repair.h %D%/fabric/wakeup.h %D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h \
+	%D%/fabric/port_files.h %D%/fabric/repair.h %D%/fabric/wakeup.h %D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h %D%/faults/vocabulary.h \
 	%D%/model/completion_queue.h %D%/model/core.h %D%/model/datagram.h %D%/model/device.h \
 	%D%/model/events.h %D%/model/lookup.h %D%/model/payload.h %D%/model/queue_pair.h \
 	%D%/model/receive_queue.h %D%/model/requester.h %D%/model/responder.h \
@@ -69,7 +69,7 @@ UNIT_swhca_tool = %D%/tool/control.cpp %D%/tool/fabric_directory.cpp %D%/tool/ru
 	%D%/tool/sysfs_tree.cpp
 UNIT_swhca_show = %D%/tool/show.cpp
 SWHCA_TOOL_SOURCES = $(UNIT_swhca_tool) $(UNIT_swhca_show) \
-	%D%/tool/control.h %D%/tool/fabric_directory.h %D%/tool/run.h %D%/tool/show.h %D%/tool/sysfs_tree.h
+	%D%/tool/control.h %D%/tool/fabric_directory.h %D%/tool/failure.h %D%/tool/run.h %D%/tool/show.h %D%/tool/sysfs_tree.h
 ufx_swhca_SOURCES = %D%/tool/main.cpp
 nodist_ufx_swhca_SOURCES = unity/swhca_tool.cpp unity/swhca_show.cpp
 EXTRA_ufx_swhca_SOURCES = $(SWHCA_TOOL_SOURCES)

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 
-from swhca_run import LIMIT_S, SWHCA, Checks, Fabric, free_port, listens, need, wait_for
+from swhca_run import LIMIT_S, Checks, Fabric, free_port, listens, need, wait_for
 
 FOR_EVER = "5000000"
 
@@ -185,38 +185,10 @@ def launchers_killed(checks):
     traffic.end()
 
 
-def bad_input(checks):
-    with tempfile.TemporaryDirectory() as folder:
-        static = os.path.join(folder, "static")
-        source = os.path.join(folder, "static.c")
-        with open(source, "w", encoding="ascii") as file:
-            file.write("int main(void) { return 0; }\n")
-        built = subprocess.run([*os.environ.get("CC", "gcc").split(), "-static", source, "-o", static],
-                               check=False, capture_output=True).returncode == 0
-        cases = [
-            (["run", "--", "no-such-program"], "there is no program no-such-program"),
-            (["run", "--hca", "9", "--", "true"], "--hca"),
-            (["run", "--rate", "fast", "--", "true"], "--rate"),
-            (["run", "--faults", "/no/file", "--", "true"], "cannot read /no/file"),
-            (["show", "--dir", folder], "there is no fabric in " + folder),
-            (["ctl", "--dir", folder, "drop"], "there is no fabric in " + folder),
-            (["steer"], ""),
-        ] + ([(["run", "--", static], "statically linked")] if built else [])
-        for words, text in cases:
-            ended = subprocess.run([SWHCA, *words], capture_output=True, text=True, timeout=LIMIT_S,
-                                   check=False)
-            lines = ended.stderr.splitlines()
-            checks.that(ended.returncode in (2, 3) and len(lines) == 1 and text in lines[0] and
-                        lines[0].startswith("ufx_swhca: "),
-                        f"ufx_swhca {' '.join(words[:3])} is told in one line", ended.stderr)
-    ended = subprocess.run([SWHCA, "run", "--", "sh", "-c", "exit 5"], check=False, timeout=LIMIT_S)
-    checks.that(ended.returncode == 5, "the exit status is the program's")
-
-
 def main():
     need("ibv_rc_pingpong", "ibv_asyncwatch", "ib_write_bw")
     checks = Checks()
-    for part in (bad_input, events, lost_link, link_comes_back, schedule,
+    for part in (events, lost_link, link_comes_back, schedule,
                  host_dies, device_dies, gid_changes, killed, launchers_killed):
         try:
             part(checks)

@@ -2,108 +2,17 @@
 // Parsing rules word by word.
 #include "schedule.h"
 
+#include "vocabulary.h"
+
 #include "ucs/config_parse.h"
 
 #include <algorithm>
 #include <arpa/inet.h>
-#include <array>
-#include <infiniband/verbs.h>
 #include <span>
 
 namespace ufx::swhca {
 
 namespace {
-
-enum class param_kind {
-    NONE,
-    NUMBER,
-    OPTIONAL_NUMBER,
-    DURATION,
-    OPTIONAL_DURATION,
-    RATE,
-    SWITCH,
-    EVENT,
-    PAIR,
-    GID,
-};
-
-struct action_word {
-    std::string_view name;
-    fault_action action;
-    param_kind param;
-};
-
-constexpr action_word actions[] = {
-    {"drop", fault_action::DROP, param_kind::NONE},
-    {"delay", fault_action::DELAY, param_kind::DURATION},
-    {"reorder", fault_action::REORDER, param_kind::OPTIONAL_DURATION},
-    {"duplicate", fault_action::DUPLICATE, param_kind::NONE},
-    {"corrupt", fault_action::CORRUPT, param_kind::NONE},
-    {"hold", fault_action::HOLD, param_kind::NONE},
-    {"stray-write", fault_action::STRAY_WRITE, param_kind::NONE},
-    {"hold-cqe", fault_action::HOLD_CQE, param_kind::DURATION},
-    {"duplicate-cqe", fault_action::DUPLICATE_CQE, param_kind::NONE},
-    {"error-cqe", fault_action::ERROR_CQE, param_kind::NUMBER},
-    {"swallow", fault_action::SWALLOW, param_kind::NONE},
-    {"fail-open-device", fault_action::FAIL_OPEN_DEVICE, param_kind::NUMBER},
-    {"fail-alloc-pd", fault_action::FAIL_ALLOC_PD, param_kind::NUMBER},
-    {"fail-reg-mr", fault_action::FAIL_REG_MR, param_kind::NUMBER},
-    {"fail-create-channel", fault_action::FAIL_CREATE_CHANNEL, param_kind::NUMBER},
-    {"fail-create-cq", fault_action::FAIL_CREATE_CQ, param_kind::NUMBER},
-    {"fail-create-srq", fault_action::FAIL_CREATE_SRQ, param_kind::NUMBER},
-    {"fail-create-qp", fault_action::FAIL_CREATE_QP, param_kind::NUMBER},
-    {"fail-create-ah", fault_action::FAIL_CREATE_AH, param_kind::NUMBER},
-    {"fail-modify-qp", fault_action::FAIL_MODIFY_QP, param_kind::NUMBER},
-    {"fail-query-qp", fault_action::FAIL_QUERY_QP, param_kind::NUMBER},
-    {"stale-query-qp", fault_action::STALE_QUERY_QP, param_kind::NONE},
-    {"reuse-qpn", fault_action::REUSE_QPN, param_kind::NONE},
-    {"port-down", fault_action::PORT_DOWN, param_kind::NONE},
-    {"port-up", fault_action::PORT_UP, param_kind::NONE},
-    {"device-fatal", fault_action::DEVICE_FATAL, param_kind::NONE},
-    {"event", fault_action::EVENT, param_kind::EVENT},
-    {"rate", fault_action::SET_RATE, param_kind::RATE},
-    {"latency", fault_action::SET_LATENCY, param_kind::DURATION},
-    {"scatter-to-cqe", fault_action::SCATTER_TO_CQE, param_kind::SWITCH},
-    {"lid", fault_action::SET_LID, param_kind::NUMBER},
-    {"pkey", fault_action::SET_PKEY, param_kind::PAIR},
-    {"gid", fault_action::SET_GID, param_kind::GID},
-    {"clear-gid", fault_action::SET_GID, param_kind::NUMBER},
-    {"qp-error", fault_action::QP_ERROR, param_kind::NONE},
-    {"host-death", fault_action::HOST_DEATH, param_kind::NONE},
-    {"stall-cq", fault_action::STALL_CQ, param_kind::OPTIONAL_NUMBER},
-    {"unstall-cq", fault_action::UNSTALL_CQ, param_kind::OPTIONAL_NUMBER},
-    {"release", fault_action::RELEASE, param_kind::NONE},
-};
-
-struct event_word {
-    std::string_view name;
-    ibv_event_type event;
-};
-
-constexpr event_word events[] = {
-    {"CQ_ERR", IBV_EVENT_CQ_ERR},
-    {"QP_FATAL", IBV_EVENT_QP_FATAL},
-    {"QP_REQ_ERR", IBV_EVENT_QP_REQ_ERR},
-    {"QP_ACCESS_ERR", IBV_EVENT_QP_ACCESS_ERR},
-    {"COMM_EST", IBV_EVENT_COMM_EST},
-    {"SQ_DRAINED", IBV_EVENT_SQ_DRAINED},
-    {"PATH_MIG", IBV_EVENT_PATH_MIG},
-    {"PATH_MIG_ERR", IBV_EVENT_PATH_MIG_ERR},
-    {"DEVICE_FATAL", IBV_EVENT_DEVICE_FATAL},
-    {"PORT_ACTIVE", IBV_EVENT_PORT_ACTIVE},
-    {"PORT_ERR", IBV_EVENT_PORT_ERR},
-    {"LID_CHANGE", IBV_EVENT_LID_CHANGE},
-    {"PKEY_CHANGE", IBV_EVENT_PKEY_CHANGE},
-    {"SM_CHANGE", IBV_EVENT_SM_CHANGE},
-    {"SRQ_ERR", IBV_EVENT_SRQ_ERR},
-    {"SRQ_LIMIT_REACHED", IBV_EVENT_SRQ_LIMIT_REACHED},
-    {"QP_LAST_WQE_REACHED", IBV_EVENT_QP_LAST_WQE_REACHED},
-    {"CLIENT_REREGISTER", IBV_EVENT_CLIENT_REREGISTER},
-    {"GID_CHANGE", IBV_EVENT_GID_CHANGE},
-};
-
-constexpr std::array<std::string_view, 7> states = {"RESET", "INIT", "RTR", "RTS",
-                                                    "SQD",   "SQE",  "ERR"};
 
 std::vector<std::string_view> split(std::string_view line)
 {
@@ -116,59 +25,6 @@ std::vector<std::string_view> split(std::string_view line)
         at = line.find_first_not_of(space, end);
     }
     return words;
-}
-
-// What comes behind a word; complains if it is missing or wrong.
-class word_reader {
-public:
-    word_reader(std::span<const std::string_view> words, std::string &why)
-        : words_(words), why_(why)
-    {
-    }
-
-    [[nodiscard]] bool more() const noexcept { return at_ < words_.size(); }
-
-    std::string_view next() noexcept { return words_[at_++]; }
-
-    template <class Parse>
-    bool value(std::string_view of, Parse parse, uint64_t &out)
-    {
-        if (!more()) {
-            why_ = "'" + std::string(of) + "' needs a value";
-            return false;
-        }
-        std::string_view text = next();
-        if (!parse(text, out)) {
-            why_ = "'" + std::string(text) + "' is no value for '" + std::string(of) + "'";
-            return false;
-        }
-        return true;
-    }
-
-    // Leaves the word if it does not parse.
-    template <class Parse>
-    void optional(Parse parse, uint64_t &out)
-    {
-        if (more() && parse(words_[at_], out)) {
-            at_++;
-        }
-    }
-
-private:
-    std::span<const std::string_view> words_;
-    std::string &why_;
-    size_t at_ = 0;
-};
-
-bool parse_event(std::string_view text, uint64_t &out) noexcept
-{
-    for (const event_word &each : events) {
-        if (each.name == text) {
-            out = each.event;
-            return true;
-        }
-    }
-    return false;
 }
 
 template <auto Parse>
@@ -186,6 +42,103 @@ constexpr auto parse_number = parse_positive<ucs::parse_integer>;
 constexpr auto parse_duration = parse_positive<ucs::parse_time>;
 constexpr auto parse_rate = parse_positive<ucs::parse_rate>;
 
+std::string takes(number_range range)
+{
+    return std::to_string(range.least) + " to " + std::to_string(range.most);
+}
+
+// What comes behind a word; complains if it is missing or wrong.
+class word_reader {
+public:
+    word_reader(std::span<const std::string_view> words, std::string &why)
+        : words_(words), why_(why)
+    {
+    }
+
+    [[nodiscard]] bool more() const noexcept { return at_ < words_.size(); }
+
+    std::string_view next() noexcept { return words_[at_++]; }
+
+    // `what` is what the word takes.
+    template <class Parse>
+    bool value(std::string_view of, const std::string &what, Parse parse, uint64_t &out)
+    {
+        if (!more()) {
+            why_ = "'" + std::string(of) + "' needs a value: it takes " + what;
+            return false;
+        }
+        std::string_view text = next();
+        if (!parse(text, out)) {
+            why_ = "'" + std::string(text) + "' is no value for '" + std::string(of) +
+                   "': it takes " + what;
+            return false;
+        }
+        return true;
+    }
+
+    bool number(std::string_view of, number_range range, uint64_t &out)
+    {
+        return value(
+            of, takes(range),
+            [range](std::string_view text, uint64_t &to) {
+                return parse_number(text, to) && to >= range.least && to <= range.most;
+            },
+            out);
+    }
+
+    // A word that looks like no value belongs to the rest of the rule.
+    bool optional_number(std::string_view of, number_range range, uint64_t &out)
+    {
+        uint64_t ignored = 0;
+        return !more() || !parse_number(words_[at_], ignored) || number(of, range, out);
+    }
+
+    void optional_duration(uint64_t &out)
+    {
+        if (more() && parse_duration(words_[at_], out)) {
+            at_++;
+        }
+    }
+
+private:
+    std::span<const std::string_view> words_;
+    std::string &why_;
+    size_t at_ = 0;
+};
+
+bool parse_word(std::span<const named_value> words, std::string_view text, uint64_t &out) noexcept
+{
+    auto one = std::find_if(words.begin(), words.end(),
+                            [text](const named_value &each) { return each.name == text; });
+    if (one == words.end()) {
+        return false;
+    }
+    out = one->value;
+    return true;
+}
+
+bool parse_event(std::string_view text, uint64_t &out) noexcept
+{
+    return parse_word(event_words(), text, out);
+}
+
+bool parse_state(std::string_view text, uint64_t &out) noexcept
+{
+    return parse_word(state_words(), text, out);
+}
+
+bool parse_errno(std::string_view text, uint64_t &out) noexcept
+{
+    return errno_of(text, out) ||
+           (parse_number(text, out) && out >= errno_range.least && out <= errno_range.most);
+}
+
+bool parse_syndrome(std::string_view text, uint64_t &out) noexcept
+{
+    return parse_word(syndrome_words(), text, out) ||
+           (parse_number(text, out) && out > 0 && out <= UINT8_MAX);
+}
+
 bool parse_probability(std::string_view text, uint64_t &out) noexcept
 {
     double value = 0;
@@ -202,13 +155,6 @@ bool parse_switch(std::string_view text, uint64_t &out) noexcept
     bool good = ucs::parse_bool(text, on);
     out = on ? 1 : 0;
     return good;
-}
-
-bool parse_state(std::string_view text, uint64_t &out) noexcept
-{
-    const auto *found = std::find(states.begin(), states.end(), text);
-    out = static_cast<uint64_t>(found - states.begin());
-    return found != states.end();
 }
 
 // An IPv6 address, or an IPv4 address as RoCE v2 has it in a GID.
@@ -229,95 +175,109 @@ bool parse_hca(std::string_view text, uint64_t &out) noexcept
     if (text.starts_with(prefix)) {
         text.remove_prefix(prefix.size());
     }
-    constexpr uint64_t most = 127;
-    return parse_number(text, out) && out <= most;
+    return parse_number(text, out) && out <= hca_range().most;
+}
+
+constexpr const char *a_duration = "a time such as 5us, 10ms or 2s";
+
+bool read_index_and_number(word_reader &in, const action_word &word, fault_rule &out)
+{
+    constexpr number_range value_range = {0, UINT16_MAX};
+    uint64_t index = 0;
+    uint64_t value = 0;
+    if (!in.number(word.name, word.range, index) || !in.number(word.name, value_range, value)) {
+        return false;
+    }
+    out.param = index << 16 | value;
+    return true;
+}
+
+bool read_index_and_address(word_reader &in, const action_word &word, fault_rule &out)
+{
+    auto address = [&out](std::string_view text, uint64_t &) {
+        return parse_address(text, out.address);
+    };
+    uint64_t none = 0;
+    return in.number(word.name, word.range, out.param) &&
+           in.value(word.name, "an IPv6 or IPv4 address", address, none);
 }
 
 bool read_param(word_reader &in, const action_word &word, fault_rule &out)
 {
     switch (word.param) {
     case param_kind::NUMBER:
-        return in.value(word.name, parse_number, out.param);
+        return in.number(word.name, word.range, out.param);
     case param_kind::OPTIONAL_NUMBER:
-        in.optional(parse_number, out.param);
-        return true;
+        return in.optional_number(word.name, word.range, out.param);
+    case param_kind::ERRNO:
+        return in.value(word.name, takes(word.range) + " or a name such as ENOMEM", parse_errno,
+                        out.param);
+    case param_kind::SYNDROME:
+        return in.value(word.name, takes(word.range) + " or a name such as RETRY_EXC_ERR",
+                        parse_syndrome, out.param);
     case param_kind::DURATION:
-        return in.value(word.name, parse_duration, out.param);
+        return in.value(word.name, a_duration, parse_duration, out.param);
     case param_kind::OPTIONAL_DURATION:
-        in.optional(parse_duration, out.param);
+        in.optional_duration(out.param);
         return true;
     case param_kind::RATE:
-        return in.value(word.name, parse_rate, out.param);
+        return in.value(word.name, "a rate such as 10Gb/s", parse_rate, out.param);
     case param_kind::SWITCH:
-        return in.value(word.name, parse_switch, out.param);
+        return in.value(word.name, "on or off", parse_switch, out.param);
     case param_kind::EVENT:
-        return in.value(word.name, parse_event, out.param);
-    case param_kind::PAIR: {
-        uint64_t index = 0;
-        uint64_t value = 0;
-        if (!in.value(word.name, parse_number, index) ||
-            !in.value(word.name, parse_number, value)) {
-            return false;
-        }
-        out.param = index << 16 | (value & 0xffff);
-        return true;
-    }
-    case param_kind::GID: {
-        auto address = [&out](std::string_view text, uint64_t &) {
-            return parse_address(text, out.address);
-        };
-        uint64_t none = 0;
-        return in.value(word.name, parse_number, out.param) && in.value(word.name, address, none);
-    }
+        return in.value(word.name, "a name such as PORT_ERR", parse_event, out.param);
+    case param_kind::INDEX_AND_NUMBER:
+        return read_index_and_number(in, word, out);
+    case param_kind::INDEX_AND_ADDRESS:
+        return read_index_and_address(in, word, out);
     default:
         return true;
     }
 }
 
+// The words of a rule that are followed by a number or a time.
 bool read_option(word_reader &in, std::string_view word, fault_rule &out, std::string &why)
 {
     uint64_t value = 0;
+    bool good = false;
     if (word == "at") {
-        return in.value(word, parse_duration, out.from_ns);
+        return in.value(word, a_duration, parse_duration, out.from_ns);
     }
-    if (word == "until") {
-        return in.value(word, parse_duration, out.until_ns);
-    }
-    if (word == "every") {
-        return in.value(word, parse_duration, out.every_ns);
+    if (word == "until" || word == "every") {
+        auto positive = [](std::string_view text, uint64_t &to) {
+            return parse_duration(text, to) && to > 0;
+        };
+        return in.value(word, a_duration, positive, word == "until" ? out.until_ns : out.every_ns);
     }
     if (word == "to") {
-        bool good = in.value(word, parse_state, value);
+        good = in.value(word, "a state such as RTS or ERR", parse_state, value);
         out.state = static_cast<int8_t>(value);
-        return good;
+    } else if (word == "hca") {
+        good = in.value(word, takes(hca_range()), parse_hca, value);
+        out.hca = static_cast<int8_t>(value);
+    } else if (word == "probability") {
+        good = in.value(word, "0 to 1", parse_probability, value);
+        out.probability = static_cast<uint32_t>(value);
+    } else if (word == "qpn") {
+        good = in.number(word, qpn_range, value);
+        out.qpn = static_cast<uint32_t>(value);
+    } else if (word == "skip" || word == "count") {
+        good = in.number(word, {word == "skip" ? 0u : 1u, UINT32_MAX}, value);
+        (word == "skip" ? out.skip : out.count) = static_cast<uint32_t>(value);
+    } else {
+        why = "'" + std::string(word) + "' is no word of a rule";
     }
+    return good;
+}
+
+bool read_mark(std::string_view word, fault_rule &out) noexcept
+{
     if (word == "requests" || word == "responses") {
         out.target = word == "requests" ? fault_target::REQUESTS : fault_target::RESPONSES;
         return true;
     }
-    if (word == "silent") {
-        out.silent = true;
-        return true;
-    }
-    if (word == "hca") {
-        bool good = in.value(word, parse_hca, value);
-        out.hca = static_cast<int8_t>(value);
-        return good;
-    }
-    if (word == "probability") {
-        bool good = in.value(word, parse_probability, value);
-        out.probability = static_cast<uint32_t>(value);
-        return good;
-    }
-    if (word == "qpn" || word == "skip" || word == "count") {
-        bool good = in.value(word, parse_number, value);
-        (word == "qpn"    ? out.qpn
-         : word == "skip" ? out.skip
-                          : out.count) = static_cast<uint32_t>(value);
-        return good;
-    }
-    why = "'" + std::string(word) + "' is no word of a rule";
-    return false;
+    out.silent = out.silent || word == "silent";
+    return word == "silent";
 }
 
 bool fits_together(const fault_rule &rule, std::string &why)
@@ -329,6 +289,8 @@ bool fits_together(const fault_rule &rule, std::string &why)
         why = "'every' is for what happens at a time, and '" + name + "' does not";
     } else if (rule.state != any_state && rule.action != fault_action::FAIL_MODIFY_QP) {
         why = "'to' is for fail-modify-qp, not for '" + name + "'";
+    } else if (rule.until_ns != 0 && rule.until_ns <= rule.from_ns) {
+        why = "the rule is over before it begins";
     } else {
         return true;
     }
@@ -341,17 +303,17 @@ bool parse_rule(std::string_view line, fault_rule &out, std::string &why)
 {
     std::vector<std::string_view> words = split(line);
     word_reader in(words, why);
+    std::span<const action_word> actions = action_words();
     fault_rule rule{};
     rule.hca = -1;
     rule.state = any_state;
     rule.probability = UINT32_MAX;
     while (in.more()) {
         std::string_view word = in.next();
-        const auto *action =
-            std::find_if(std::begin(actions), std::end(actions),
-                         [&](const action_word &each) { return each.name == word; });
-        if (action == std::end(actions)) {
-            if (!read_option(in, word, rule, why)) {
+        auto action = std::find_if(actions.begin(), actions.end(),
+                                   [&](const action_word &each) { return each.name == word; });
+        if (action == actions.end()) {
+            if (!read_mark(word, rule) && !read_option(in, word, rule, why)) {
                 return false;
             }
             continue;
@@ -373,34 +335,30 @@ bool parse_rule(std::string_view line, fault_rule &out, std::string &why)
     return true;
 }
 
-bool parse_schedule(std::string_view text, std::vector<fault_rule> &out, std::string &why)
+bool parse_schedule(std::string_view text, std::vector<scheduled_rule> &out, std::string &why)
 {
-    size_t number = 1;
-    while (!text.empty()) {
+    for (size_t number = 1; !text.empty(); number++) {
         size_t end = std::min(text.find('\n'), text.size());
         std::string_view line = text.substr(0, end);
-        fault_rule rule{};
+        scheduled_rule one{number, {}};
         if (!split(line).empty()) {
-            if (!parse_rule(line, rule, why)) {
-                why = "line " + std::to_string(number) + ": " + why;
+            if (!parse_rule(line, one.rule, why)) {
+                why = std::to_string(number) + ": " + why;
                 return false;
             }
-            out.push_back(rule);
+            out.push_back(one);
         }
         text.remove_prefix(std::min(end + 1, text.size()));
-        number++;
     }
     return true;
 }
 
 std::string_view action_name(fault_action action) noexcept
 {
-    for (const action_word &each : actions) {
-        if (each.action == action) {
-            return each.name;
-        }
-    }
-    return "none";
+    std::span<const action_word> actions = action_words();
+    auto one = std::find_if(actions.begin(), actions.end(),
+                            [action](const action_word &each) { return each.action == action; });
+    return one == actions.end() ? "none" : one->name;
 }
 
 } // namespace ufx::swhca

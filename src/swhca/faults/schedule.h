@@ -10,6 +10,7 @@
 
 #include "rule.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,11 +20,19 @@ namespace ufx::swhca {
 // False with one sentence in `why` if the line is no rule.
 [[nodiscard]] bool parse_rule(std::string_view line, fault_rule &out, std::string &why);
 
-// Empty lines and comments are skipped; `why` names the line that is wrong.
-[[nodiscard]] bool parse_schedule(std::string_view text, std::vector<fault_rule> &out,
+struct scheduled_rule {
+    size_t line;
+    fault_rule rule;
+};
+
+// Empty lines and comments are skipped; `why` begins with the number of the line that is wrong.
+[[nodiscard]] bool parse_schedule(std::string_view text, std::vector<scheduled_rule> &out,
                                   std::string &why);
 
 [[nodiscard]] std::string_view action_name(fault_action action) noexcept;
+
+// The rule in words that parse_rule() takes; times are rounded to milliseconds.
+[[nodiscard]] std::string rule_text(const fault_rule &rule);
 
 } // namespace ufx::swhca
 

@@ -2,14 +2,17 @@
 // Rules are put into the image; those of ports and devices that are due are carried out at once.
 #include "control.h"
 
+#include "failure.h"
+
 #include "swhca/engine/process_memory.h"
 #include "swhca/fabric/wakeup.h"
 #include "swhca/faults/faults.h"
 #include "swhca/faults/schedule.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <stdexcept>
 
 namespace ufx::swhca::tool {
 
@@ -41,59 +44,119 @@ void change(fabric_directory &where, Work work)
     publish(where);
 }
 
+bool is_on(const image &shared, const fault_rule &rule, uint32_t hca) noexcept
+{
+    return hca < shared.hca_count && (rule.hca < 0 || static_cast<uint32_t>(rule.hca) == hca);
+}
+
+bool has_cq(const image &shared, const fault_rule &rule) noexcept
+{
+    const cq &one = shared.cqs[rule.param - 1];
+    return one.in_use && is_on(shared, rule, shared.contexts[one.context].hca);
+}
+
+bool has_qp(const image &shared, const fault_rule &rule) noexcept
+{
+    return std::any_of(std::begin(shared.qps), std::end(shared.qps), [&](const qp &each) {
+        return each.in_use && each.qpn == rule.qpn && is_on(shared, rule, each.hca);
+    });
+}
+
+// What this fabric does not have; empty if all is well. What a rule waits for may still come.
+std::string missing(const image &shared, const fault_rule &rule)
+{
+    if (rule.hca >= 0 && static_cast<uint32_t>(rule.hca) >= shared.hca_count) {
+        return "there is no device mlx5_" + std::to_string(rule.hca) +
+               ", this fabric has mlx5_0 to mlx5_" + std::to_string(shared.hca_count - 1);
+    }
+    if (!is_timed(rule.action) || rule.from_ns > 0) {
+        return "";
+    }
+    bool of_cq = rule.action == fault_action::STALL_CQ || rule.action == fault_action::UNSTALL_CQ;
+    if (of_cq && rule.param != 0 && !has_cq(shared, rule)) {
+        return "there is no CQ " + std::to_string(rule.param) + " now";
+    }
+    if (rule.qpn != 0 && !has_qp(shared, rule)) {
+        return "there is no QP " + std::to_string(rule.qpn) + " now";
+    }
+    return "";
+}
+
+void check(const image &shared, const std::vector<located_rule> &rules)
+{
+    for (const located_rule &each : rules) {
+        std::string why = missing(shared, each.rule);
+        if (!why.empty()) {
+            throw failure(usage_status, each.where + ": " + why);
+        }
+    }
+    auto taken = std::count_if(std::begin(shared.rules), std::end(shared.rules),
+                               [](const fault_rule &each) { return each.in_use; });
+    if (static_cast<size_t>(taken) + rules.size() > max_rules) {
+        throw failure(fabric_status, "a fabric has room for " + std::to_string(max_rules) +
+                                         " rules, and this would make " +
+                                         std::to_string(static_cast<size_t>(taken) + rules.size()));
+    }
+}
+
+std::string text_of(const std::string &file)
+{
+    std::error_code ignored;
+    std::ifstream in(file);
+    std::stringstream text;
+    text << in.rdbuf();
+    if (!in || std::filesystem::is_directory(file, ignored)) {
+        throw failure(usage_status, "cannot read " + file);
+    }
+    return text.str();
+}
+
 } // namespace
 
-void add_rules(fabric_directory &where, const std::vector<fault_rule> &rules)
+std::vector<located_rule> read_schedule(const std::string &file)
+{
+    std::vector<scheduled_rule> rules;
+    std::string why;
+    if (!parse_schedule(text_of(file), rules, why)) {
+        throw failure(usage_status, file + ":" + why);
+    }
+    std::vector<located_rule> located;
+    for (const scheduled_rule &each : rules) {
+        located.push_back({file + ":" + std::to_string(each.line), each.rule});
+    }
+    return located;
+}
+
+std::vector<located_rule> read_rules(const std::vector<std::string> &words)
+{
+    std::vector<located_rule> located;
+    for (const std::string &line : words) {
+        located.push_back({"'" + line + "'", {}});
+        std::string why;
+        if (!parse_rule(line, located.back().rule, why)) {
+            throw failure(usage_status, located.back().where + ": " + why);
+        }
+    }
+    return located;
+}
+
+void add_rules(fabric_directory &where, const std::vector<located_rule> &rules)
 {
     change(where, [&](core &world) {
+        check(world.shared, rules);
         uint64_t since_ns = world.now_ns - world.shared.epoch_ns;
-        for (fault_rule rule : rules) {
+        for (const located_rule &each : rules) {
+            fault_rule rule = each.rule;
             rule.from_ns += since_ns;
             rule.until_ns += rule.until_ns != 0 ? since_ns : 0;
-            if (add_rule(world, rule) != 0) {
-                throw std::runtime_error("a fabric has room for " + std::to_string(max_rules) +
-                                         " rules");
-            }
+            (void)add_rule(world, rule); // there is room
         }
     });
 }
 
-std::vector<fault_rule> read_schedule(const std::string &file)
+void clear(fabric_directory &where)
 {
-    std::ifstream in(file);
-    std::stringstream text;
-    text << in.rdbuf();
-    if (!in) {
-        throw std::runtime_error("cannot read " + file);
-    }
-    std::vector<fault_rule> rules;
-    std::string why;
-    if (!parse_schedule(text.str(), rules, why)) {
-        throw std::runtime_error(file + ": " + why);
-    }
-    return rules;
-}
-
-void control(fabric_directory &where, const std::vector<std::string> &rules)
-{
-    if (rules.size() == 1 && rules.front() == "clear") {
-        change(where, [](core &world) { clear_rules(world); });
-        return;
-    }
-    std::vector<fault_rule> parsed;
-    for (const std::string &line : rules) {
-        std::string why;
-        parsed.emplace_back();
-        if (!parse_rule(line, parsed.back(), why)) {
-            throw std::runtime_error("'" + line + "': " + why);
-        }
-        int8_t hca = parsed.back().hca;
-        if (hca >= 0 && static_cast<uint32_t>(hca) >= where.shared().hca_count) {
-            throw std::runtime_error("'" + line + "': there are only " +
-                                     std::to_string(where.shared().hca_count) + " devices");
-        }
-    }
-    add_rules(where, parsed);
+    change(where, [](core &world) { clear_rules(world); });
 }
 
 } // namespace ufx::swhca::tool

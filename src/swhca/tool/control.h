@@ -10,14 +10,23 @@
 
 namespace ufx::swhca::tool {
 
-// Adds rules, whose times count from now. Throws std::runtime_error.
-void add_rules(fabric_directory &where, const std::vector<fault_rule> &rules);
+// Where a rule stands: its file and line, or itself between quotes.
+struct located_rule {
+    std::string where;
+    fault_rule rule;
+};
 
-// The rules in a file. Throws std::runtime_error.
-[[nodiscard]] std::vector<fault_rule> read_schedule(const std::string &file);
+// The rules in a file. Throws failure.
+[[nodiscard]] std::vector<located_rule> read_schedule(const std::string &file);
 
-// One rule a string; the single word "clear" takes all rules back.
-void control(fabric_directory &where, const std::vector<std::string> &rules);
+// The rules in these words, one a string. Throws failure.
+[[nodiscard]] std::vector<located_rule> read_rules(const std::vector<std::string> &words);
+
+// Adds rules, whose times count from now: all of them, or none and throws failure.
+void add_rules(fabric_directory &where, const std::vector<located_rule> &rules);
+
+// Takes all rules back.
+void clear(fabric_directory &where);
 
 } // namespace ufx::swhca::tool
 

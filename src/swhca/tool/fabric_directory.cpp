@@ -2,17 +2,18 @@
 // Making, using and removing the directory of a fabric.
 #include "fabric_directory.h"
 
+#include "failure.h"
 #include "sysfs_tree.h"
 
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <stdexcept>
 #include <string>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace ufx::swhca::tool {
 
@@ -22,10 +23,14 @@ namespace {
 
 // A file that says that the directory itself was made for the fabric, and goes with it.
 constexpr const char *made_marker = "made-by-ufx-swhca";
+constexpr const char *use_lock_name = "lock";        // shared by all users
+constexpr const char *cleaner_lock_name = "cleaner"; // of the cleaner, as long as it lives
+constexpr const char *own_prefix = "ufx-swhca-";     // of directories that nobody has named
+constexpr const char *own_bases[] = {"/dev/shm", "/tmp"};
 
 [[noreturn]] void fail(const std::string &what, const fs::path &path)
 {
-    throw std::runtime_error(what + " " + path.string() + ": " + std::strerror(errno));
+    throw failure(fabric_status, what + " " + path.string() + ": " + std::strerror(errno));
 }
 
 bool lock_file(int number, short kind, bool wait)
@@ -40,14 +45,20 @@ bool lock_file(int number, short kind, bool wait)
     return status == 0;
 }
 
+// Only the directory itself, which goes again with the fabric: not those above it.
 void make_directory(const fs::path &directory)
 {
     std::error_code error;
-    if (fs::create_directories(directory, error)) {
+    if (fs::create_directory(directory, error)) {
         ucs::fd marker(::open((directory / made_marker).c_str(), O_CREAT | O_CLOEXEC, 0600));
     }
     if (error) {
-        throw std::runtime_error("cannot make " + directory.string() + ": " + error.message());
+        std::error_code ignored;
+        fs::path above = directory.parent_path();
+        throw failure(
+            fabric_status,
+            "cannot make " + directory.string() + ": " +
+                (fs::exists(above, ignored) ? error.message() : "there is no " + above.string()));
     }
 }
 
@@ -72,19 +83,29 @@ ucs::fd use_lock(const fs::path &file)
     }
 }
 
-void remove_tree(const fs::path &directory, bool all)
+void remove_fabric(const fs::path &directory)
 {
     std::error_code ignored;
-    for (const char *name : {"fabric", "sys", "dev"}) {
+    for (const char *name : {"fabric", "fabric.new", "sys", "dev"}) {
         fs::remove_all(directory / name, ignored);
-    }
-    if (all) {
-        fs::remove(directory / "lock", ignored);
     }
 }
 
-// In a process of its own, with nothing of its parent's but the path.
-[[noreturn]] void wait_and_remove(const fs::path &directory)
+// By the holder of the exclusive lock. Somebody may begin to use the directory again meanwhile.
+void clear_directory(const fs::path &directory)
+{
+    std::error_code ignored;
+    remove_fabric(directory);
+    fs::remove(directory / cleaner_lock_name, ignored);
+    fs::remove(directory / use_lock_name, ignored);
+    if (fs::remove(directory / made_marker, ignored) && !fs::remove(directory, ignored)) {
+        ucs::fd again(::open((directory / made_marker).c_str(), O_CREAT | O_CLOEXEC, 0600));
+    }
+}
+
+// In a process of its own, with nothing of its parent's but the path and the lock that says that
+// it lives.
+[[noreturn]] void wait_and_remove(const fs::path &directory, int alive)
 {
     ::setsid();
     (void)!::chdir("/");
@@ -92,25 +113,31 @@ void remove_tree(const fs::path &directory, bool all)
     for (int i = 0; i < 3; i++) {
         ::dup2(null, i);
     }
-    ::close_range(3, ~0u, 0);
-    ucs::fd lock(::open((directory / "lock").c_str(), O_RDWR | O_CLOEXEC));
+    constexpr int kept = 3;
+    ::dup2(alive, kept);
+    ::close_range(kept + 1, ~0u, 0);
+    ucs::fd lock(::open((directory / use_lock_name).c_str(), O_RDWR | O_CLOEXEC));
     if (lock && lock_file(lock.get(), F_WRLCK, true)) {
-        remove_tree(directory, true);
-        std::error_code busy;
-        if (fs::remove(directory / made_marker, busy) && !fs::remove(directory, busy)) {
-            ucs::fd again(::open((directory / made_marker).c_str(), O_CREAT | O_CLOEXEC, 0600));
-        }
+        clear_directory(directory);
     }
     ::_exit(0);
 }
 
+// What a cleaner holds while it lives; invalid if one lives already.
+ucs::fd cleaner_lock(const fs::path &directory)
+{
+    ucs::fd lock(
+        ::open((directory / cleaner_lock_name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    return lock && lock_file(lock.get(), F_WRLCK, false) ? std::move(lock) : ucs::fd();
+}
+
 // By way of a child that ends at once, so that it is nobody's child.
-void leave_cleaner(const fs::path &directory)
+void leave_cleaner(const fs::path &directory, const ucs::fd &alive)
 {
     pid_t middle = ::fork();
     if (middle == 0) {
         if (::fork() == 0) {
-            wait_and_remove(directory);
+            wait_and_remove(directory, alive.get());
         }
         ::_exit(0);
     }
@@ -118,10 +145,31 @@ void leave_cleaner(const fs::path &directory)
     (void)::waitpid(middle, &status, 0);
 }
 
+// What is left where all were killed, the cleaner too.
+void remove_left(const fs::path &base)
+{
+    std::error_code ignored;
+    for (const fs::directory_entry &each : fs::directory_iterator(base, ignored)) {
+        struct stat info {};
+        if (!each.path().filename().string().starts_with(own_prefix) ||
+            ::lstat(each.path().c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
+            info.st_uid != ::geteuid()) {
+            continue; // none of ours, or a trap
+        }
+        ucs::fd lock(::open((each.path() / use_lock_name).c_str(), O_RDWR | O_CLOEXEC));
+        if (lock && lock_file(lock.get(), F_WRLCK, false)) {
+            clear_directory(each.path());
+        }
+    }
+}
+
 fs::path own_directory()
 {
-    for (const char *base : {"/dev/shm", "/tmp"}) {
-        std::string name = std::string(base) + "/ufx-swhca-XXXXXX";
+    for (const char *base : own_bases) {
+        remove_left(base);
+    }
+    for (const char *base : own_bases) {
+        std::string name = std::string(base) + "/" + own_prefix + "XXXXXX";
         if (::mkdtemp(name.data()) != nullptr) {
             fs::remove(name); // and make it again, marked as ours
             return name;
@@ -132,7 +180,7 @@ fs::path own_directory()
 
 ucs::owner<fabric> make(const fs::path &directory, const fabric_options &options)
 {
-    remove_tree(directory, false); // of one who was killed while he made it
+    remove_fabric(directory); // of one who was killed while he made it
     auto made = fabric::create(directory / "fabric.new", options);
     if (!made) {
         errno = made.error() == UFX_ERR_INVALID_PARAM ? EINVAL : errno;
@@ -143,26 +191,42 @@ ucs::owner<fabric> make(const fs::path &directory, const fabric_options &options
     return std::move(*made);
 }
 
+std::string of_another_version(const fs::path &directory)
+{
+    return "the fabric in " + directory.string() + " was made by another version of ufx_swhca";
+}
+
 } // namespace
+
+void fabric_directory::keep_cleaner()
+{
+    ucs::fd alive = cleaner_lock(path_);
+    if (alive) {
+        leave_cleaner(path_, alive);
+    }
+}
 
 fabric_directory fabric_directory::use(fs::path path, const fabric_options &options)
 {
     fabric_directory answer;
     answer.path_ = path.empty() ? own_directory() : fs::absolute(path);
-    answer.lock_ = use_lock(answer.path_ / "lock");
-    ucs::fd making(::open((answer.path_ / "lock").c_str(), O_RDWR | O_CLOEXEC));
+    answer.lock_ = use_lock(answer.path_ / use_lock_name);
+    ucs::fd making(::open((answer.path_ / use_lock_name).c_str(), O_RDWR | O_CLOEXEC));
     (void)::flock(making.get(), LOCK_EX); // one makes it, the others wait
+    ucs::fd alive = cleaner_lock(answer.path_);
+    // Without a cleaner and another user, what is there is of the dead.
+    if (alive && lock_file(answer.lock_.get(), F_WRLCK, false)) {
+        remove_fabric(answer.path_);
+        (void)lock_file(answer.lock_.get(), F_RDLCK, false);
+    }
     auto found = fabric::attach(answer.path_ / "fabric");
-    if (found) {
-        answer.fabric_ = std::move(*found);
-        return answer;
+    if (!found && found.error() == UFX_ERR_VERSION) {
+        throw failure(fabric_status, of_another_version(answer.path_));
     }
-    if (found.error() == UFX_ERR_VERSION) {
-        throw std::runtime_error("the fabric in " + answer.path_.string() +
-                                 " was made by another version of ufx_swhca");
+    answer.fabric_ = found ? std::move(*found) : make(answer.path_, options);
+    if (alive) {
+        leave_cleaner(answer.path_, alive);
     }
-    answer.fabric_ = make(answer.path_, options);
-    leave_cleaner(answer.path_);
     return answer;
 }
 
@@ -172,10 +236,9 @@ fabric_directory fabric_directory::look_at(fs::path path)
     answer.path_ = fs::absolute(path);
     auto found = fabric::attach(answer.path_ / "fabric");
     if (!found) {
-        throw std::runtime_error(found.error() == UFX_ERR_VERSION
-                                     ? "the fabric in " + answer.path_.string() +
-                                           " was made by another version of ufx_swhca"
-                                     : "there is no fabric in " + answer.path_.string());
+        throw failure(fabric_status, found.error() == UFX_ERR_VERSION
+                                         ? of_another_version(answer.path_)
+                                         : "there is no fabric in " + answer.path_.string());
     }
     answer.fabric_ = std::move(*found);
     return answer;

@@ -11,17 +11,21 @@
 namespace ufx::swhca::tool {
 
 // Each user - a launcher and the programs that inherit from it - holds a shared lock of DIR/lock. A
-// process that whoever made the fabric leaves behind waits for the exclusive lock, which it gets
-// when the last user has ended in whatever way, and removes the files.
+// process that is left behind, the cleaner, waits for the exclusive lock, which it gets when the
+// last user has ended in whatever way, and removes the files. If it is killed, the next user leaves
+// another one; it holds DIR/cleaner locked while it lives.
 class fabric_directory {
 public:
     // Uses the fabric in `path`, or makes it; an empty path is a new directory of its own. Throws
-    // std::runtime_error with one sentence.
+    // failure.
     [[nodiscard]] static fabric_directory use(std::filesystem::path path,
                                               const fabric_options &options);
 
     // Only one that is there: for `ctl` and `show`.
     [[nodiscard]] static fabric_directory look_at(std::filesystem::path path);
+
+    // Leaves a new cleaner if the last one was killed; by a user that is about to end.
+    void keep_cleaner();
 
     [[nodiscard]] const std::filesystem::path &path() const noexcept { return path_; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ufx_swhca: starts programs on a software ConnectX, injects faults, and shows what is there.
 #include "control.h"
+#include "failure.h"
 #include "run.h"
 #include "show.h"
 
@@ -10,16 +11,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <stdexcept>
+#include <exception>
 #include <string>
+#include <ufx/version.h>
+#include <utility>
 #include <vector>
 
 namespace {
 
 namespace tool = ufx::swhca::tool;
-
-constexpr int usage_error = 2;
-constexpr int run_error = 3;
 
 struct arguments {
     tool::run_options run;
@@ -42,11 +42,41 @@ CLI::Validator with_unit(const char *name, bool (*parse)(std::string_view, int64
         name);
 }
 
+CLI::Validator not_empty()
+{
+    return CLI::Validator(
+        [](const std::string &text) {
+            return text.empty() ? std::string("an empty name") : std::string();
+        },
+        "DIR");
+}
+
+constexpr const char *rule_help =
+    "A rule: [at T] [every T] [until T] [hca N] [qpn N] ACTION [PARAM] [to STATE]\n"
+    "        [requests|responses] [skip N] [count N] [probability P] [silent]\n"
+    "Times are such as 5us, 10ms, 2s. ERRNO is a number or a name such as ENOMEM; SYNDROME is a\n"
+    "number of the hardware, 1 to 255, or a status such as RETRY_EXC_ERR. ufx_swhca(1) lists the "
+    "actions.\n";
+
+constexpr const char *run_examples =
+    "The program and its arguments stand behind '--'.\n\nExamples:\n"
+    "  ufx_swhca run --hca 2 -- ibv_devinfo\n"
+    "  ufx_swhca run --dir /dev/shm/lab -- ibv_rc_pingpong -g 1 &\n"
+    "  ufx_swhca run --dir /dev/shm/lab -- ibv_rc_pingpong -g 1 127.0.0.1\n";
+
+constexpr const char *ctl_examples =
+    "\nExamples:\n"
+    "  ufx_swhca ctl --dir /dev/shm/lab port-down 'at 100ms port-up'\n"
+    "  ufx_swhca ctl --dir /dev/shm/lab 'drop requests hca mlx5_1 probability 0.01'\n"
+    "  ufx_swhca ctl --dir /dev/shm/lab 'error-cqe RETRY_EXC_ERR count 1' 'fail-reg-mr ENOMEM'\n"
+    "  ufx_swhca ctl --dir /dev/shm/lab clear\n";
+
 CLI::App *add_run(CLI::App &app, arguments &to)
 {
     CLI::App *run = app.add_subcommand("run", "run a program on the devices of a fabric");
     ufx::swhca::fabric_options &fabric = to.run.fabric;
-    run->add_option("--dir", to.run.directory, "directory of the fabric, made if it is not there");
+    run->add_option("--dir", to.run.directory, "directory of the fabric, made if it is not there")
+        ->check(not_empty());
     run->add_option("--hca", fabric.hcas, "devices of a new fabric")->check(CLI::Range(1, 8));
     run->add_option("--rate", to.rate, "payload of each port, such as 10Gb/s")
         ->check(with_unit("RATE", ufx::ucs::parse_rate));
@@ -57,27 +87,32 @@ CLI::App *add_run(CLI::App &app, arguments &to)
     run->add_option("--link-layer", to.link_layer, "eth or ib")
         ->check(CLI::IsMember({"eth", "ib"}));
     run->add_option("--seed", fabric.seed, "of faults with a probability");
-    run->add_option("--faults", to.run.faults, "schedule file");
+    run->add_option("--faults", to.run.faults, "schedule file")->check(not_empty());
     run->add_option("--engine", to.run.engine, "who runs the devices: trap, hook or thread")
         ->check(CLI::IsMember({"trap", "hook", "thread"}));
     run->prefix_command(); // the words of the program are not ours to read
-    run->footer("The program and its arguments stand behind '--'.");
+    run->footer(run_examples);
     return run;
 }
 
 CLI::App *add_ctl(CLI::App &app, arguments &to)
 {
     CLI::App *ctl = app.add_subcommand("ctl", "inject faults");
-    ctl->add_option("--dir", to.directory, "directory of the fabric")->required();
-    ctl->add_option("--faults", to.schedule, "schedule file");
+    ctl->add_option("--dir", to.directory, "directory of the fabric")
+        ->required()
+        ->check(not_empty());
+    ctl->add_option("--faults", to.schedule, "schedule file")->check(not_empty());
     ctl->add_option("rule", to.rules, "rules, each one argument, or 'clear'");
+    ctl->footer(std::string(rule_help) + ctl_examples);
     return ctl;
 }
 
 CLI::App *add_show(CLI::App &app, arguments &to)
 {
     CLI::App *show = app.add_subcommand("show", "print devices, QPs and counters");
-    show->add_option("--dir", to.directory, "directory of the fabric")->required();
+    show->add_option("--dir", to.directory, "directory of the fabric")
+        ->required()
+        ->check(not_empty());
     show->add_flag("--json", to.json, "as JSON");
     return show;
 }
@@ -118,16 +153,24 @@ int run_program(arguments &with)
 
 int inject(arguments &with)
 {
-    tool::fabric_directory where = tool::fabric_directory::look_at(with.directory);
     if (with.schedule.empty() && with.rules.empty()) {
-        throw std::runtime_error("ctl needs a rule or --faults");
+        throw tool::failure(tool::usage_status, "ctl needs a rule or --faults");
     }
+    bool clears = with.rules.size() == 1 && with.rules.front() == "clear";
+    std::vector<tool::located_rule> rules;
     if (!with.schedule.empty()) {
-        tool::add_rules(where, tool::read_schedule(with.schedule));
+        rules = tool::read_schedule(with.schedule);
     }
-    if (!with.rules.empty()) {
-        tool::control(where, with.rules);
+    if (!clears) {
+        for (tool::located_rule &each : tool::read_rules(with.rules)) {
+            rules.push_back(std::move(each));
+        }
     }
+    tool::fabric_directory where = tool::fabric_directory::look_at(with.directory);
+    if (clears) {
+        tool::clear(where);
+    }
+    tool::add_rules(where, rules);
     return 0;
 }
 
@@ -137,6 +180,8 @@ int main(int argc, char **argv)
 {
     CLI::App app("A ConnectX in software");
     app.require_subcommand(1);
+    app.set_version_flag("-V,--version", "ufx_swhca " UFX_VERSION_STRING);
+    app.footer("`ufx_swhca COMMAND --help` tells more, with examples; docs: man ufx_swhca.");
     arguments given;
     CLI::App *run = add_run(app, given);
     CLI::App *ctl = add_ctl(app, given);
@@ -149,11 +194,11 @@ int main(int argc, char **argv)
         if (run->parsed()) {
             given.run.command = words_of_command(*run, {split, argv + argc});
         }
-    } catch (const CLI::CallForHelp &help) {
-        return app.exit(help);
+    } catch (const CLI::Success &asked) { // for help, or for the version
+        return app.exit(asked);
     } catch (const CLI::ParseError &error) {
         std::fprintf(stderr, "ufx_swhca: %s\n", error.what());
-        return usage_error;
+        return tool::usage_status;
     }
     try {
         if (run->parsed()) {
@@ -167,8 +212,11 @@ int main(int argc, char **argv)
             std::fputs(tool::show(where, given.json).c_str(), stdout);
         }
         return 0;
+    } catch (const tool::failure &why) {
+        std::fprintf(stderr, "ufx_swhca: %s\n", why.what());
+        return why.status();
     } catch (const std::exception &error) {
         std::fprintf(stderr, "ufx_swhca: %s\n", error.what());
-        return run_error;
+        return tool::fabric_status;
     }
 }

@@ -4,21 +4,21 @@
 
 #include "control.h"
 #include "fabric_directory.h"
+#include "failure.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <filesystem>
-#include <stdexcept>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace ufx::swhca::tool {
@@ -27,24 +27,33 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int cannot_start = 127; // as a shell says it
+bool is_executable(const fs::path &program)
+{
+    std::error_code ignored;
+    return ::access(program.c_str(), X_OK) == 0 && fs::is_regular_file(program, ignored);
+}
 
+// As a shell finds it: what cannot be executed is passed over, and named if there is nothing else.
 fs::path find_program(const std::string &name)
 {
-    if (name.find('/') != std::string::npos) {
-        return name;
-    }
+    std::error_code ignored;
     const char *path = std::getenv("PATH");
     std::string rest = path == nullptr ? "/usr/bin:/bin" : path;
+    if (name.find('/') != std::string::npos) {
+        rest = "";
+    }
+    bool seen = false;
     for (size_t at = 0; at <= rest.size();) {
         size_t end = std::min(rest.find(':', at), rest.size());
         fs::path candidate = fs::path(rest.substr(at, end - at)) / name;
-        if (::access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) {
+        if (is_executable(candidate)) {
             return candidate;
         }
+        seen = seen || fs::exists(candidate, ignored);
         at = end + 1;
     }
-    return {};
+    throw seen ? failure(cannot_run_status, name + " cannot be executed")
+               : failure(no_program_status, "there is no program " + name);
 }
 
 // A program without an interpreter has no dynamic loader that would preload anything.
@@ -68,17 +77,29 @@ bool is_static(const fs::path &program)
     return true;
 }
 
-void check_program(const fs::path &program, const std::string &name)
+// The loader preloads nothing into a program that gets rights which its caller does not have.
+const char *extra_rights(const fs::path &program)
 {
     struct stat info {};
-    if (program.empty() || ::stat(program.c_str(), &info) != 0) {
-        throw std::runtime_error("there is no program " + name);
+    if (::stat(program.c_str(), &info) != 0) {
+        return nullptr;
     }
-    if ((info.st_mode & (S_ISUID | S_ISGID)) != 0 && ::getuid() != 0) {
-        throw std::runtime_error(name + " is setuid or setgid, so nothing can be preloaded");
+    if ((info.st_mode & S_ISUID) != 0 && info.st_uid != ::getuid()) {
+        return "is setuid";
     }
-    if (is_static(program)) {
-        throw std::runtime_error(name + " is statically linked, so nothing can be preloaded");
+    if ((info.st_mode & S_ISGID) != 0 && (info.st_mode & S_IXGRP) != 0 &&
+        info.st_gid != ::getgid()) {
+        return "is setgid";
+    }
+    bool has_capabilities = ::getxattr(program.c_str(), "security.capability", nullptr, 0) > 0;
+    return has_capabilities && ::getuid() != 0 ? "has file capabilities" : nullptr;
+}
+
+void check_program(const fs::path &program, const std::string &name)
+{
+    const char *why = is_static(program) ? "is statically linked" : extra_rights(program);
+    if (why != nullptr) {
+        throw failure(cannot_run_status, name + " " + why + ", so nothing can be preloaded");
     }
 }
 
@@ -87,8 +108,9 @@ void check_provider()
     for (const char *library : {"libibverbs.so.1", "libmlx5.so.1"}) {
         void *handle = ::dlopen(library, RTLD_LAZY | RTLD_LOCAL);
         if (handle == nullptr) {
-            throw std::runtime_error(std::string(library) +
-                                     " is not installed (packages libibverbs1, ibverbs-providers)");
+            throw failure(fabric_status,
+                          std::string(library) +
+                              " is not installed (packages libibverbs1, ibverbs-providers)");
         }
         ::dlclose(handle);
     }
@@ -98,7 +120,7 @@ void check_provider()
 fs::path find_shim()
 {
     if (const char *given = ::secure_getenv("UFX_SWHCA_SHIM"); given != nullptr) {
-        return given;
+        return fs::absolute(given);
     }
     std::error_code ignored;
     fs::path built = fs::read_symlink("/proc/self/exe", ignored).parent_path();
@@ -108,7 +130,21 @@ fs::path find_shim()
             return candidate;
         }
     }
-    throw std::runtime_error("libufx_swhca.so is not installed");
+    throw failure(fabric_status, "libufx_swhca.so is not installed");
+}
+
+// The loader only warns of a library that it cannot preload, and the program would run without.
+void check_shim(const fs::path &shim)
+{
+    void *handle = ::dlopen(shim.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (handle == nullptr) {
+        throw failure(fabric_status, std::string("cannot preload: ") + ::dlerror());
+    }
+    ::dlclose(handle);
+    if (shim.string().find_first_of(": \t\n") != std::string::npos) {
+        throw failure(fabric_status,
+                      "cannot preload " + shim.string() + ": its path has a blank or a colon");
+    }
 }
 
 void prepare_environment(const fs::path &shim, const fs::path &directory, const std::string &engine)
@@ -123,23 +159,72 @@ void prepare_environment(const fs::path &shim, const fs::path &directory, const 
     ::setenv("UFX_SWHCA_ENGINE", engine.c_str(), 1);
 }
 
-volatile std::sig_atomic_t child_to_signal = 0;
-
-void pass_signal(int number)
-{
-    if (child_to_signal > 0) {
-        ::kill(static_cast<pid_t>(child_to_signal), number);
+// Signals are taken one by one and passed on; none is lost while there is no program yet, and none
+// ends the launcher between the making of a fabric and its cleaner.
+class signal_desk {
+public:
+    signal_desk() noexcept
+    {
+        (void)std::signal(SIGCHLD, SIG_DFL); // else there is none
+        sigemptyset(&taken_);
+        for (int each : {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGCHLD}) {
+            sigaddset(&taken_, each);
+        }
+        ::sigprocmask(SIG_BLOCK, &taken_, &before_);
     }
-}
 
-constexpr std::array<int, 4> passed_signals = {SIGHUP, SIGINT, SIGTERM, SIGQUIT};
+    ~signal_desk() { restore(); }
 
-int wait_for(pid_t child)
-{
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    signal_desk(const signal_desk &) = delete;
+    signal_desk &operator=(const signal_desk &) = delete;
+
+    // As it was; for the program.
+    void restore() const noexcept { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+    // What has come so far, which a program that is started now does not get by itself.
+    [[nodiscard]] std::vector<int> waiting() const
+    {
+        constexpr timespec now{};
+        std::vector<int> found;
+        for (int number = 0; (number = ::sigtimedwait(&taken_, nullptr, &now)) > 0;) {
+            if (number != SIGCHLD) {
+                found.push_back(number);
+            }
+        }
+        return found;
     }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+
+    // Until the program ends; its exit status as a shell has it.
+    [[nodiscard]] int wait_for(pid_t program) const noexcept
+    {
+        int status = 0;
+        while (::waitpid(program, &status, WNOHANG) != program) {
+            siginfo_t info{};
+            int number = ::sigwaitinfo(&taken_, &info);
+            // What a terminal sends, it sends to the program too.
+            if (number > 0 && number != SIGCHLD && info.si_code != SI_KERNEL) {
+                ::kill(program, number);
+            }
+        }
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+
+private:
+    sigset_t taken_{};
+    sigset_t before_{};
+};
+
+[[noreturn]] void become(const fs::path &program, const std::vector<std::string> &command)
+{
+    std::vector<char *> words;
+    for (const std::string &word : command) {
+        words.push_back(const_cast<char *>(word.c_str())); // execv() does not write to them
+    }
+    words.push_back(nullptr);
+    ::execv(program.c_str(), words.data());
+    int error = errno;
+    std::fprintf(stderr, "ufx_swhca: cannot start %s: %s\n", program.c_str(), std::strerror(error));
+    ::_exit(error == ENOENT ? no_program_status : cannot_run_status);
 }
 
 } // namespace
@@ -150,36 +235,32 @@ int run(const run_options &options)
     check_program(program, options.command.front());
     check_provider();
     fs::path shim = find_shim();
-    std::vector<fault_rule> rules;
+    check_shim(shim);
+    std::vector<located_rule> rules;
     if (!options.faults.empty()) {
         rules = read_schedule(options.faults);
     }
+    signal_desk signals;
     fabric_directory where = fabric_directory::use(options.directory, options.fabric);
     if (!rules.empty()) {
         add_rules(where, rules);
     }
-    for (int number : passed_signals) {
-        std::signal(number, pass_signal);
-    }
+    std::vector<int> early = signals.waiting();
     pid_t child = ::fork();
     if (child < 0) {
-        throw std::runtime_error(std::string("cannot fork: ") + std::strerror(errno));
+        throw failure(fabric_status, std::string("cannot fork: ") + std::strerror(errno));
     }
     if (child == 0) {
-        for (int number : passed_signals) {
-            std::signal(number, SIG_DFL);
-        }
+        signals.restore();
         prepare_environment(shim, where.path(), options.engine);
-        std::vector<char *> words;
-        for (const std::string &word : options.command) {
-            words.push_back(const_cast<char *>(word.c_str())); // execv() does not write to them
-        }
-        words.push_back(nullptr);
-        ::execv(program.c_str(), words.data());
-        ::_exit(cannot_start);
+        become(program, options.command);
     }
-    child_to_signal = child;
-    return wait_for(child);
+    for (int number : early) {
+        ::kill(child, number);
+    }
+    int status = signals.wait_for(child);
+    where.keep_cleaner();
+    return status;
 }
 
 } // namespace ufx::swhca::tool

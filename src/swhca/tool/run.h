@@ -18,8 +18,7 @@ struct run_options {
     std::vector<std::string> command;
 };
 
-// The program's exit status, 128 + its signal, or 127 if it cannot be started. Throws
-// std::runtime_error with one sentence if it cannot work.
+// The program's exit status, or 128 + its signal. Throws failure if it cannot be run.
 [[nodiscard]] int run(const run_options &options);
 
 } // namespace ufx::swhca::tool

@@ -90,17 +90,45 @@ json_value of_hca(const image &shared, uint32_t index)
             {"qps", qps}};
 }
 
+const char *target_name(fault_target target)
+{
+    return target == fault_target::ANY        ? "any"
+           : target == fault_target::REQUESTS ? "requests"
+                                              : "responses";
+}
+
+json_value of_rule(const fault_rule &rule)
+{
+    constexpr uint32_t always = UINT32_MAX;
+    json_value to = nullptr;
+    if (rule.state != any_state) {
+        to = state_name(static_cast<uint8_t>(rule.state));
+    }
+    return {{"action", action_name(rule.action)},
+            {"spent", !rule.in_use},
+            {"hca", rule.hca},
+            {"qpn", rule.qpn},
+            {"target", target_name(rule.target)},
+            {"param", rule.param},
+            {"to", to},
+            {"at_ns", rule.from_ns},
+            {"every_ns", rule.every_ns},
+            {"until_ns", rule.until_ns},
+            {"skip", rule.skip},
+            {"count", rule.count},
+            {"probability", rule.probability / double{always}},
+            {"silent", rule.silent},
+            {"text", rule_text(rule)},
+            {"seen", rule.seen},
+            {"hits", rule.hits}};
+}
+
 json_value of_rules(const image &shared)
 {
     json_value rules = json_value::array();
     for (const fault_rule &rule : shared.rules) { // also those that are spent
         if (rule.action != fault_action::NONE) {
-            rules.push_back({{"action", action_name(rule.action)},
-                             {"spent", !rule.in_use},
-                             {"hca", rule.hca},
-                             {"qpn", rule.qpn},
-                             {"seen", rule.seen},
-                             {"hits", rule.hits}});
+            rules.push_back(of_rule(rule));
         }
     }
     return rules;
@@ -122,6 +150,7 @@ json_value of_fabric(fabric_directory &where)
         hcas.push_back(of_hca(shared, i));
     }
     return {{"directory", where.path().string()},
+            {"age_ns", monotonic_ns() - shared.epoch_ns},
             {"processes", processes},
             {"packets_under_way", shared.wire_used},
             {"rules", of_rules(shared)},
@@ -141,7 +170,9 @@ std::string counters_text(const json_value &from)
 
 std::string text_of(const json_value &all)
 {
+    constexpr uint64_t ns_per_ms = 1000000;
     std::string text = "fabric " + all["directory"].get<std::string>() + ", " +
+                       std::to_string(all["age_ns"].get<uint64_t>() / ns_per_ms) + "ms old, " +
                        std::to_string(all["processes"].size()) + " processes, " +
                        all["packets_under_way"].dump() + " packets under way\n";
     for (const json_value &one : all["hcas"]) {
@@ -165,7 +196,7 @@ std::string text_of(const json_value &all)
         }
     }
     for (const json_value &rule : all["rules"]) {
-        text += "rule " + rule["action"].get<std::string>() + "  seen " + rule["seen"].dump() +
+        text += "rule '" + rule["text"].get<std::string>() + "'  seen " + rule["seen"].dump() +
                 ", hits " + rule["hits"].dump() + (rule["spent"].get<bool>() ? ", spent" : "") +
                 "\n";
     }

@@ -3,6 +3,8 @@
 // entries of the classes are links to them, since programs look for the PCI device behind a link.
 #include "sysfs_tree.h"
 
+#include "failure.h"
+
 #include "swhca/fabric/port_files.h"
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include <cstdio>
 #include <fstream>
 #include <infiniband/verbs.h>
-#include <stdexcept>
 #include <string>
 
 namespace ufx::swhca::tool {
@@ -37,7 +38,7 @@ void put(const fs::path &file, const std::string &text)
     std::ofstream out(file, std::ios::trunc);
     out << text << '\n';
     if (!out.flush()) {
-        throw std::runtime_error("cannot write " + file.string());
+        throw failure(fabric_status, "cannot write " + file.string());
     }
 }
 
@@ -105,7 +106,7 @@ void write_sysfs_tree(const fs::path &directory, image &shared)
 {
     std::string where = directory.string();
     if (where.size() >= sizeof(shared.directory)) {
-        throw std::runtime_error("the path " + where + " is too long");
+        throw failure(fabric_status, "the path " + where + " is too long");
     }
     std::copy(where.begin(), where.end(), shared.directory);
     fs::path sys = directory / "sys";
@@ -114,7 +115,7 @@ void write_sysfs_tree(const fs::path &directory, image &shared)
     put(sys / "class/infiniband_mad/abi_version", "5"); // there are none, but programs ask
     fs::create_directories(sys / "class/infiniband");
     fs::create_directories(directory / "dev/infiniband");
-    for (uint32_t i = 0; i < shared.hca_count; i++) {
+    for (uint32_t i = shared.hca_count; i-- > 0;) { // a tmpfs lists the newest first
         fs::path pci = pci_path(i);
         std::string name = format("mlx5_%u", i);
         std::string verbs = format("uverbs%u", i);

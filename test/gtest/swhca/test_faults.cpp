@@ -40,15 +40,97 @@ TEST_CASE("swhca: a rule is one line of words, and what is wrong is named")
     CHECK(parse("explode") == "'explode' is no word of a rule");
     CHECK(parse("at 10ms") == "a rule needs an action, such as 'drop'");
     CHECK(parse("drop delay 5us") == "a rule has one action, not 'drop' and 'delay'");
-    CHECK(parse("delay") == "'delay' needs a value");
-    CHECK(parse("delay 5") == "'5' is no value for 'delay'");
-    CHECK(parse("drop probability 2") == "'2' is no value for 'probability'");
-    CHECK(parse("event PORT_EXPLODED") == "'PORT_EXPLODED' is no value for 'event'");
-    std::vector<swhca::fault_rule> rules;
+    CHECK(parse("delay") == "'delay' needs a value: it takes a time such as 5us, 10ms or 2s");
+    CHECK(parse("delay 5") ==
+          "'5' is no value for 'delay': it takes a time such as 5us, 10ms or 2s");
+    CHECK(parse("drop probability 2") == "'2' is no value for 'probability': it takes 0 to 1");
+    CHECK(parse("event PORT_EXPLODED") ==
+          "'PORT_EXPLODED' is no value for 'event': it takes a name such as PORT_ERR");
+    CHECK(parse("at 2s until 1s drop") == "the rule is over before it begins");
+    std::vector<swhca::scheduled_rule> rules;
     CHECK(swhca::parse_schedule("# a comment\n\ndrop\nat 1s port-down\n", rules, why));
-    CHECK(rules.size() == 2);
+    REQUIRE(rules.size() == 2);
+    CHECK(rules[1].line == 4);
     CHECK_FALSE(swhca::parse_schedule("drop\nbad\n", rules, why));
-    CHECK(why == "line 2: 'bad' is no word of a rule");
+    CHECK(why == "2: 'bad' is no word of a rule");
+}
+
+TEST_CASE("swhca: a number that is out of range is refused with the range")
+{
+    struct {
+        const char *most;
+        const char *beyond;
+        const char *range;
+    } cases[] = {
+        {"lid 65535", "lid 65536", "0 to 65535"},
+        {"gid 15 fe80::1", "gid 16 fe80::1", "0 to 15"},
+        {"clear-gid 15", "clear-gid 16", "0 to 15"},
+        {"pkey 7 65535", "pkey 8 65535", "0 to 7"},
+        {"pkey 0 65535", "pkey 0 65536", "0 to 65535"},
+        {"error-cqe 255", "error-cqe 256", "1 to 255 or a name such as RETRY_EXC_ERR"},
+        {"error-cqe 1", "error-cqe 0", "1 to 255 or a name such as RETRY_EXC_ERR"},
+        {"fail-reg-mr 133", "fail-reg-mr 134", "1 to 133 or a name such as ENOMEM"},
+        {"fail-modify-qp 1", "fail-modify-qp 0", "1 to 133 or a name such as ENOMEM"},
+        {"stall-cq 4096", "stall-cq 4097", "1 to 4096"},
+        {"unstall-cq 1", "unstall-cq 0", "1 to 4096"},
+        {"drop hca mlx5_7", "drop hca mlx5_8", "0 to 7"},
+        {"drop qpn 0xffffff", "drop qpn 0x1000000", "1 to 16777215"},
+        {"drop count 4294967295", "drop count 4294967296", "1 to 4294967295"},
+        {"drop count 1", "drop count 0", "1 to 4294967295"},
+        {"drop skip 0", "drop skip 4294967296", "0 to 4294967295"},
+    };
+    for (const auto &each : cases) {
+        CHECK(parse(each.most) == "");
+        std::string why = parse(each.beyond);
+        INFO(each.beyond << ": " << why);
+        CHECK(why.ends_with(std::string(": it takes ") + each.range));
+    }
+}
+
+TEST_CASE("swhca: errnos and syndromes have names")
+{
+    auto param = [](std::string_view line) {
+        swhca::fault_rule rule{};
+        std::string why;
+        return swhca::parse_rule(line, rule, why) ? rule.param : 0;
+    };
+    CHECK(param("fail-reg-mr ENOMEM") == ENOMEM);
+    CHECK(param("fail-modify-qp EIO to RTS") == EIO);
+    CHECK(param("error-cqe RETRY_EXC_ERR") == 0x15);
+    CHECK(param("error-cqe LOC_LEN_ERR") == 1);
+    CHECK(param("fail-reg-mr ENOSUCH") == 0);
+    CHECK(param("error-cqe SUCCESS") == 0);
+}
+
+TEST_CASE("swhca: a rule is told in the words that make it")
+{
+    for (const char *line :
+         {"drop",
+          "at 10ms until 20ms hca mlx5_1 qpn 72 drop requests skip 3 count 2 probability 0.5",
+          "delay 5us responses",
+          "reorder",
+          "reorder 7ms",
+          "hold-cqe 3s",
+          "error-cqe RNR_RETRY_EXC_ERR",
+          "error-cqe 119",
+          "fail-modify-qp EIO to ERR",
+          "at 2s every 1ms until 3s event SM_CHANGE",
+          "rate 10Gb/s",
+          "rate 1500kb/s",
+          "rate 0b/s",
+          "latency 2us",
+          "scatter-to-cqe on",
+          "lid 77",
+          "pkey 3 32769",
+          "gid 4 fe80::77 silent",
+          "clear-gid 4",
+          "stall-cq",
+          "stall-cq 9"}) {
+        swhca::fault_rule rule{};
+        std::string why;
+        REQUIRE(swhca::parse_rule(line, rule, why));
+        CHECK(swhca::rule_text(rule) == line);
+    }
 }
 
 TEST_CASE("swhca: the same seed gives the same faults, another gives others")

@@ -105,7 +105,8 @@ TEST_CASE("swhca: modify_qp fails to every state, or to one of them")
     CHECK(on.left.to_state(reset) == 11);
     CHECK(on.left.to_state(reset) == 0);
     CHECK(refusal("drop to ERR") == "'to' is for fail-modify-qp, not for 'drop'");
-    CHECK(refusal("fail-modify-qp 5 to MARS") == "'MARS' is no value for 'to'");
+    CHECK(refusal("fail-modify-qp 5 to MARS") ==
+          "'MARS' is no value for 'to': it takes a state such as RTS or ERR");
 }
 
 TEST_CASE("swhca: query_qp fails or is stale, for one QP only")

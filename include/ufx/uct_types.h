@@ -335,7 +335,7 @@ typedef struct ufx_uct_op_limits {
     size_t max_short;
     size_t max_bcopy;
     size_t min_zcopy;
-    size_t max_zcopy;
+    size_t max_zcopy; /**< of the iov; am: beside the header */
     size_t max_iov;
     size_t max_hdr; /**< am_zcopy header */
 } ufx_uct_op_limits_t;

@@ -80,7 +80,7 @@ private:
     uint64_t address_;
     uint64_t next_ep_id_ = 1;
     ucs::list<self_ep> active_;           // eps with operations to run, oldest first
-    std::unique_ptr<std::byte[]> gather_; // a zero-copy message in one piece, seg_size bytes
+    std::unique_ptr<std::byte[]> gather_; // a zero-copy message in one piece: header and seg_size bytes
     bool link_up_ = true;
     bool link_told_ = true; // what the event callback knows
 };

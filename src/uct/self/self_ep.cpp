@@ -91,7 +91,7 @@ ufx_status_t self_ep::am_zcopy(uint8_t id, const void *header, size_t header_len
                                ufx_uct_completion_t *comp) noexcept
 {
     if (id >= UFX_UCT_AM_ID_MAX || header_length > self_max_hdr || iov_count > self_max_iov ||
-        header_length + iov_bytes(iov, iov_count) > iface().config_.seg_size) {
+        iov_bytes(iov, iov_count) > iface().config_.seg_size) {
         return UFX_ERR_INVALID_PARAM;
     }
     return posted(push_am_zcopy(queue_, id, header, header_length, iov, iov_count, comp),

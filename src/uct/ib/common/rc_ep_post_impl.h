@@ -159,7 +159,7 @@ ufx_status_t rc_ep<Hw>::am_zcopy(uint8_t id, const void *header, size_t header_l
 {
     std::array<ibv_sge, send_queue::max_pieces> pieces;
     if (id >= UFX_UCT_AM_ID_MAX || header_length > max_user_header || iov_count >= pieces.size() ||
-        header_length + iov_bytes(iov, iov_count) > this->iface().config().seg_size ||
+        iov_bytes(iov, iov_count) > this->iface().max_am_zcopy() ||
         !gather(iov, iov_count, pieces.data() + 1)) {
         return UFX_ERR_INVALID_PARAM;
     }

@@ -80,6 +80,13 @@ public:
     // Longest put or get.
     [[nodiscard]] size_t max_zcopy() const noexcept;
 
+    // Beside the largest header: a receive buffer takes both.
+    [[nodiscard]] size_t max_am_zcopy() const noexcept
+    {
+        return config_.seg_size - std::min<size_t>(config_.seg_size, max_user_header);
+    }
+
+
     // The ep is destroyed; what still comes for its queue pair belongs to nobody.
     void orphan(uint32_t qpn) noexcept
     {

@@ -95,7 +95,7 @@ ufx_status_t rc_iface<Hw>::query(ufx_uct_iface_attr_t *attr) noexcept
     attr->am = {.max_short = queue::max_copied - sizeof(am_header),
                 .max_bcopy = config_.seg_size,
                 .min_zcopy = 0,
-                .max_zcopy = config_.seg_size,
+                .max_zcopy = max_am_zcopy(),
                 .max_iov = queue::max_pieces - 1,
                 .max_hdr = max_user_header};
     attr->put = {.max_short = queue::max_copied,

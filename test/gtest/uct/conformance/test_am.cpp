@@ -133,6 +133,28 @@ TEST_CASE("uct: am_zcopy gathers header and iov and completes from progress", "[
     });
 }
 
+TEST_CASE("uct: am_zcopy takes its longest header with its longest payload", "[conformance][am]")
+{
+    for_each_transport(UFX_UCT_CAP_AM_ZCOPY, [](const uct_resource &resource) {
+        uct_pair pair(resource);
+        inbox received(pair.b().iface, 5);
+        const auto &limits = pair.a().attr.am;
+        local_memory data(pair, limits.max_zcopy);
+        data.fill(4);
+        const std::string header(limits.max_hdr, 'h');
+        const ufx_uct_iov_t iov = data.iov(0, limits.max_zcopy);
+        counted done;
+        REQUIRE(must_post(pair, [&] {
+                    return ufx_uct_ep_am_zcopy(pair.ep, 5, header.data(), header.size(), &iov, 1, 0,
+                                               &done);
+                }) == UFX_INPROGRESS);
+        REQUIRE(pair.wait([&] { return done.done() && !received.messages.empty(); }));
+        CHECK(done.result == UFX_OK);
+        CHECK(received.messages[0] ==
+              message(header.data(), header.size(), data.bytes.data(), limits.max_zcopy));
+    });
+}
+
 TEST_CASE("uct: messages of one ep arrive in order, each once", "[conformance][am]")
 {
     for_each_transport(UFX_UCT_CAP_AM_SHORT, [](const uct_resource &resource) {

@@ -76,7 +76,9 @@ ufx_status_t move_one(ep &e, op kind, void *buffer, std::size_t length, std::uin
     request_pool::draft r = e.home().requests.start(e.home(), &e, params, kind);
     r->pieces.push_back(
         {static_cast<std::byte *>(buffer), remote, length, &rkey::of(key), r->memory});
-    shape_rma(e, *r);
+    if (const ufx_status_t status = shape_rma(e, *r); status != UFX_OK) {
+        return status;
+    }
     return launch(e, std::move(r), out);
 }
 
@@ -159,7 +161,9 @@ ufx_status_t move_list(ep &e, op kind, const ufx_ucp_transfer_t *transfers, std:
         return UFX_OK;
     }
     r->answers = notify != nullptr ? 1 : 0;
-    shape_rma(e, *r);
+    if (const ufx_status_t status = shape_rma(e, *r); status != UFX_OK) {
+        return status;
+    }
     if (notify != nullptr) {
         request_pool::draft n = make_notify(e, *r, *notify);
         if (n == nullptr) {

@@ -214,6 +214,7 @@ ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string
         }
     }
     if (used) {
+        needs_memh_ = needs_memh_ || domain.needs_memh();
         domains_.push_back(std::move(domain));
     }
     return UFX_OK;

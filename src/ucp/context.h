@@ -28,6 +28,8 @@ public:
     ufx_uct_md_h handle() const { return handle_; }
     const ufx_uct_md_attr_t &attr() const { return attr_; }
     const ufx_uct_component_t &component() const { return *component_; }
+    // Local buffers of zero-copy operations must be registered.
+    bool needs_memh() const { return (attr_.flags & UFX_UCT_MD_FLAG_NEED_MEMH) != 0; }
 
 private:
     memory_domain() = default;
@@ -61,6 +63,8 @@ public:
     const std::vector<memory_domain> &domains() const { return domains_; }
     // The device of eps to the own worker, if the self transport is there.
     const device *self_device() const { return has_self_ ? &self_ : nullptr; }
+    // One of the domains does.
+    bool needs_memh() const { return needs_memh_; }
     std::span<const ufx_uct_config_entry_t> uct_entries() const { return uct_entries_; }
 
     mem_table memory;
@@ -84,6 +88,7 @@ private:
     std::vector<device> devices_;
     device self_;
     bool has_self_ = false;
+    bool needs_memh_ = false;
     std::vector<std::string> entry_texts_;
     std::vector<ufx_uct_config_entry_t> uct_entries_;
 };

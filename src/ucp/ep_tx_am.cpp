@@ -79,6 +79,14 @@ frame frame_of(am_header header, const core::am_tx::entry &entry, const request 
     return f;
 }
 
+// Its memory is registered, or the device does without.
+bool may_zcopy(const lane &over, const std::byte *payload, const request &r)
+{
+    const bool is_free =
+        payload == nullptr || !over.port().needs_memh();
+    return is_free || (r.memory != nullptr && r.memory->holds(payload, 1));
+}
+
 } // namespace
 
 const ep_tx::am_limits &ep_tx::limits()
@@ -215,7 +223,8 @@ ufx_status_t ep_tx::post_am(lane &over, const core::am_tx::entry &entry)
     const bool is_later = called_ != r && f.second_length != 0;
     const bool wants_zcopy =
         is_later || f.second_length >= ep_.home().cfg().zcopy_thresh || !fits_bcopy;
-    const bool by_zcopy = wants_zcopy && limits().zcopy != 0 && f.first_length <= limits().header;
+    const bool by_zcopy = wants_zcopy && limits().zcopy != 0 &&
+                          f.first_length <= limits().header && may_zcopy(over, f.second, *r);
     const ufx_status_t status = by_zcopy ? post_zcopy(over, f.header, {f.first, f.first_length},
                                                       {f.second, f.second_length}, *r)
                                          : post_bcopy(over, f);

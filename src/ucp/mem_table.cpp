@@ -24,9 +24,10 @@ constexpr std::size_t page_bytes = 4096;
 constexpr std::uint64_t all_rights =
     UFX_UCP_MEM_REMOTE_WRITE | UFX_UCP_MEM_REMOTE_READ | UFX_UCP_MEM_REMOTE_ATOMIC;
 
-std::uint64_t uct_access(std::uint64_t rights)
+std::uint64_t uct_access(std::uint64_t rights, bool is_written)
 {
-    std::uint64_t access = UFX_UCT_MEM_ACCESS_LOCAL_READ | UFX_UCT_MEM_ACCESS_LOCAL_WRITE;
+    std::uint64_t access = UFX_UCT_MEM_ACCESS_LOCAL_READ;
+    access |= is_written ? UFX_UCT_MEM_ACCESS_LOCAL_WRITE : 0;
     const auto grant = [&](std::uint64_t right, std::uint64_t bit) {
         access |= (rights & right) != 0 ? bit : 0;
     };
@@ -71,7 +72,8 @@ mem_table::~mem_table()
 ufx_status_t mem_table::register_on(mem &memory, std::size_t domain)
 {
     const memory_domain &md = context_.domains()[domain];
-    if ((md.attr().flags & UFX_UCT_MD_FLAG_REG) == 0) {
+    const bool is_useless = memory.local_only_ && !md.needs_memh();
+    if ((md.attr().flags & UFX_UCT_MD_FLAG_REG) == 0 || is_useless) {
         return UFX_OK;
     }
     ufx_uct_mem_params_t params{};
@@ -79,7 +81,7 @@ ufx_status_t mem_table::register_on(mem &memory, std::size_t domain)
         UFX_UCT_MEM_PARAM_ADDRESS | UFX_UCT_MEM_PARAM_LENGTH | UFX_UCT_MEM_PARAM_FLAGS;
     params.address = memory.address_;
     params.length = memory.length_;
-    params.flags = uct_access(memory.rights_);
+    params.flags = uct_access(memory.rights_, memory.is_written_);
     return ufx_uct_md_mem_reg(md.handle(), &params, &memory.registrations_[domain].handle);
 }
 
@@ -132,21 +134,36 @@ ucs::result<mem *> mem_table::map(const ufx_ucp_mem_params_t &params)
         std::memset(fresh, 0, params.length);
         memory->address_ = static_cast<std::byte *>(fresh);
     }
+    return keep(std::move(memory));
+}
+
+ucs::result<mem *> mem_table::map_local(std::byte *address, std::size_t length, bool is_written)
+{
+    auto memory = std::make_unique<mem>();
+    memory->address_ = address;
+    memory->length_ = length;
+    memory->is_written_ = is_written;
+    memory->local_only_ = true;
+    return keep(std::move(memory));
+}
+
+ucs::result<mem *> mem_table::keep(std::unique_ptr<mem> memory)
+{
     const std::lock_guard guard(lock_);
-    const ufx_status_t status = keep(*memory);
+    const ufx_status_t status = insert(*memory);
     if (status == UFX_OK) {
         return memory.release();
     }
     mapped_.erase(memory.get());
     deregister_all(*memory);
-    if (allocate) {
+    if (memory->allocated_) {
         std::free(memory->address_);
     }
     return status;
 }
 
 // With the lock held. After an error part of it may have been done.
-ufx_status_t mem_table::keep(mem &memory)
+ufx_status_t mem_table::insert(mem &memory)
 {
     return ucs::guard([&]() -> ufx_status_t {
         mapped_.insert(&memory);

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <unordered_set>
 #include <vector>
@@ -57,8 +58,10 @@ private:
     std::uint64_t id_ = 0;
     std::byte *address_ = nullptr;
     std::size_t length_ = 0;
-    std::uint64_t rights_ = 0;
+    std::uint64_t rights_ = 0; // of peers
+    bool is_written_ = true;   // by the device, for this side
     bool allocated_ = false;
+    bool local_only_ = false; // only where a device needs local buffers registered
     std::vector<registration> registrations_;
 };
 
@@ -72,6 +75,10 @@ public:
     mem_table &operator=(const mem_table &) = delete;
 
     [[nodiscard]] ucs::result<mem *> map(const ufx_ucp_mem_params_t &params);
+    // A buffer that the user did not map, for one operation: registered where a device needs local
+    // buffers registered, for no peer.
+    [[nodiscard]] ucs::result<mem *> map_local(std::byte *address, std::size_t length,
+                                               bool is_written);
     ufx_status_t unmap(mem &memory);
     // Any pointer: false if it is not, or no longer, memory of this context.
     bool is_mapped(const mem *memory) const;
@@ -93,7 +100,8 @@ public:
 private:
     // False: the memory cannot be reached by way of that device.
     bool pack_for(const mem &memory, const device &dev, std::vector<std::byte> &packed) const;
-    ufx_status_t keep(mem &memory);
+    ucs::result<mem *> keep(std::unique_ptr<mem> memory);
+    ufx_status_t insert(mem &memory);
     ufx_status_t register_all(mem &memory);
     ufx_status_t register_on(mem &memory, std::size_t domain);
     void deregister_all(mem &memory) noexcept;

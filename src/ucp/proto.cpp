@@ -2,7 +2,10 @@
 // How messages and transfers are cut into fragments; messages of ucp itself.
 #include "ucp/proto.h"
 
+#include "ucp/context.h"
 #include "ucp/ep.h"
+#include "ucp/mem_table.h"
+#include "ucp/peer.h"
 #include "ucp/request_pool.h"
 #include "ucp/worker.h"
 
@@ -10,11 +13,43 @@
 
 namespace ufx::ucp {
 
+namespace {
+
+// Leaves in `memory` what holds the bytes; made for this operation if it was not the user's.
+ufx_status_t hold(request &r, std::byte *from, std::size_t length, bool is_written, mem *&memory)
+{
+    if (memory != nullptr && memory->holds(from, length)) {
+        return UFX_OK;
+    }
+    r.own_memories.reserve(r.own_memories.size() + 1);
+    const ucs::result<mem *> made = r.home.ctx().memory.map_local(from, length, is_written);
+    if (!made) {
+        return made.error();
+    }
+    memory = made.value();
+    r.own_memories.push_back(memory);
+    return UFX_OK;
+}
+
+// False: it cannot be registered, so it is to be copied.
+bool hold_payload(request &r)
+{
+    return hold(r, const_cast<std::byte *>(r.payload), r.payload_length, false, r.memory) == UFX_OK;
+}
+
+bool needs_registration(const ep &e)
+{
+    return e.home().ctx().needs_memh() && !(e.has_peer() && e.remote().is_self());
+}
+
+} // namespace
+
 ufx_status_t shape_am(ep &e, request &r)
 {
     const ep_tx::am_limits &limits = e.tx.limits();
     const bool by_zcopy = limits.zcopy != 0 && r.head.size() <= limits.header &&
-                          r.payload_length >= e.home().cfg().zcopy_thresh;
+                          r.payload_length >= e.home().cfg().zcopy_thresh &&
+                          (!needs_registration(e) || hold_payload(r));
     r.fragment_size = std::min(by_zcopy ? limits.zcopy : limits.bcopy, max_am_fragment);
     if (r.payload_length > max_am_fragments * r.fragment_size) { // the sum below may overflow
         return UFX_ERR_INVALID_PARAM;
@@ -31,8 +66,16 @@ ufx_status_t shape_am(ep &e, request &r)
     return UFX_OK;
 }
 
-void shape_rma(ep &e, request &r)
+ufx_status_t shape_rma(ep &e, request &r)
 {
+    for (std::size_t i = 0; needs_registration(e) && i < r.pieces.size(); ++i) {
+        transfer &piece = r.pieces[i];
+        const ufx_status_t status =
+            hold(r, piece.local, piece.length, r.kind != op::PUT, piece.memory);
+        if (status != UFX_OK) {
+            return status;
+        }
+    }
     std::size_t total = 0;
     for (std::size_t i = 0; i < r.pieces.size(); ++i) {
         total += r.pieces[i].length;
@@ -46,6 +89,7 @@ void shape_rma(ep &e, request &r)
     r.unposted = static_cast<std::uint32_t>(parts);
     r.state = core::op_state(r.unposted + r.answers);
     r.length = total;
+    return UFX_OK;
 }
 
 request_pool::draft start_internal(ep &e, am_type type, std::size_t size)

@@ -14,10 +14,12 @@ class peer;
 class recv_message;
 
 // Cuts the stream of an AM or atomic request, and counts its parts.
+// The payload is registered as for shape_rma if it will travel without a copy.
 // INVALID_PARAM: it has more than max_am_fragments.
 [[nodiscard]] ufx_status_t shape_am(ep &e, request &r);
-// Lists the pieces' parts of a put, get or receive.
-void shape_rma(ep &e, request &r);
+// Counts the parts of the pieces of a put, get or receive, and registers what of them the user did
+// not map, where a rail's device needs that. NO_MEMORY and others: it cannot be registered.
+[[nodiscard]] ufx_status_t shape_rma(ep &e, request &r);
 // A message of ucp to the peer: its `head`, of `size` bytes, is to be filled, then it is to be
 // submitted. None if it is too long.
 [[nodiscard]] request_pool::draft start_internal(ep &e, am_type type, std::size_t size);

@@ -43,12 +43,13 @@ ufx_status_t make_rts(ep &e, request &r, const void *buffer, std::size_t length)
         params.address = from;
         params.length = length;
         params.flags = UFX_UCP_MEM_REMOTE_READ;
+        r.own_memories.reserve(1);
         ucs::result<mem *> made = memory.map(params);
         if (!made) {
             return made.error();
         }
-        r.own_memory = made.value();
-        r.memory = r.own_memory;
+        r.memory = made.value();
+        r.own_memories.push_back(r.memory);
     }
     const std::vector<std::byte> key = memory.pack(*r.memory);
     rts_body body;
@@ -252,6 +253,11 @@ ufx_status_t fetch(worker &w, recv_message &rts, void *buffer, std::size_t lengt
     made->own_key = std::move(key).value();
     made->pieces.push_back({static_cast<std::byte *>(buffer), body.address, length,
                             made->own_key.get(), made->memory});
+    if (length != 0) {
+        if (const ufx_status_t status = shape_rma(*e, *made); status != UFX_OK) {
+            return status;
+        }
+    }
     made->message = &rts;
     made->then = after_fetch;
     request *r = made.release();
@@ -264,7 +270,6 @@ ufx_status_t fetch(worker &w, recv_message &rts, void *buffer, std::size_t lengt
         r->finish(rts.revoked ? UFX_ERR_CANCELED : UFX_OK);
         return UFX_INPROGRESS;
     }
-    shape_rma(*e, *r);
     e->tx.submit(*r);
     return UFX_INPROGRESS;
 }

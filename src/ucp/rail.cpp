@@ -143,6 +143,11 @@ void rail::remove_lane(lane &l)
     std::erase(lanes_, &l);
 }
 
+bool rail::needs_memh() const
+{
+    return worker_.ctx().domains()[md_].needs_memh();
+}
+
 bool rail::has_outstanding() const
 {
     return std::any_of(lanes_.begin(), lanes_.end(),

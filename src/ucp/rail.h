@@ -65,6 +65,8 @@ public:
     ufx_status_t pack_probe_key(void *to) const;
     // Index into context::domains(), and share of striped traffic.
     std::size_t domain() const { return md_; }
+    // Its device needs local buffers registered.
+    bool needs_memh() const;
 
     void add_lane(lane &l) { lanes_.push_back(&l); }
     void remove_lane(lane &l);

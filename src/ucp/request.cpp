@@ -31,6 +31,14 @@ void request::complete()
     home.requests.push_done(*this);
 }
 
+void request::release_memories()
+{
+    for (mem *each : own_memories) {
+        home.ctx().memory.unmap(*each);
+    }
+    own_memories.clear();
+}
+
 void request::on_deadline(void *arg, std::uint64_t)
 {
     auto &self = *static_cast<request *>(arg);
@@ -101,9 +109,7 @@ void request_pool::release(request &r)
 
 void request_pool::recycle(request &r)
 {
-    if (r.own_memory != nullptr) {
-        r.home.ctx().memory.unmap(*r.own_memory);
-    }
+    r.release_memories();
     table_.erase(r.id);
     requests_.give_back(&r);
 }
@@ -156,10 +162,7 @@ unsigned request_pool::progress()
         if (r->then != nullptr) {
             r->then(*r);
         }
-        if (r->own_memory != nullptr) {
-            r->home.ctx().memory.unmap(*r->own_memory);
-            r->own_memory = nullptr;
-        }
+        r->release_memories();
         r->done = true;
         // The callback may free the request: held here until it has returned.
         const bool held = r->user_holds;

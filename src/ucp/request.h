@@ -58,6 +58,7 @@ public:
     bool empty() const { return size_ == 0; }
     std::size_t size() const { return size_; }
     const transfer &operator[](std::size_t i) const { return i == 0 ? first_ : rest_[i - 1]; }
+    transfer &operator[](std::size_t i) { return i == 0 ? first_ : rest_[i - 1]; }
 
 private:
     std::size_t size_ = 0;
@@ -134,8 +135,8 @@ public:
     std::uint32_t count = 0;
     bool admitted = false;
     bool revoking = false;     // RTS: REVOKE is being sent
-    mem *memory = nullptr;     // registration of `payload`
-    mem *own_memory = nullptr; // made for this operation, ends with it
+    mem *memory = nullptr;           // registration of `payload`
+    std::vector<mem *> own_memories; // made for this operation, end with it
 
     // ATOMIC.
     void *result = nullptr;
@@ -144,6 +145,8 @@ public:
     // RECV.
     ucs::owner<rkey> own_key;
     recv_message *message = nullptr;
+
+    void release_memories();
 
     std::size_t stream_length() const { return head.size() + payload_length; }
 

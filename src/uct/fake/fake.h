@@ -136,6 +136,7 @@ struct device_options {
     size_t seg_size = 8192; // am and bcopy limit
     double bandwidth = 1e9;
     bool delivery = false;   // COMPLETION_IS_DELIVERY
+    bool moderated = false;  // what has no completion ends only with what is behind it and has one
     bool tells_peer = false; // an ep that dies fails its peer, as a socket's EOF does
     uint64_t network = 0;    // devices of equal networks reach each other; 0: only itself
 };
@@ -147,6 +148,12 @@ void add_device(std::string_view name, const device_options &options = {});
 
 // Forgets all devices; their ifaces are closed before.
 void reset();
+
+// Local buffers of zero-copy operations must be registered; until reset().
+void require_registration();
+// While set, nothing can be registered: NO_MEMORY.
+void refuse_registration(bool refused);
+[[nodiscard]] size_t registrations() noexcept;
 
 // Open ifaces of a device, in the order in which they were opened.
 [[nodiscard]] std::vector<side *> sides(std::string_view device);

@@ -118,7 +118,8 @@ ufx_status_t fake_ep::am_zcopy(uint8_t id, const void *header, size_t header_len
                                ufx_uct_completion_t *comp) noexcept
 {
     if (id >= UFX_UCT_AM_ID_MAX || header_length > max_hdr || iov_count > max_iov ||
-        header_length + iov_bytes(iov, iov_count) > iface().options().seg_size) {
+        iov_bytes(iov, iov_count) > iface().options().seg_size ||
+        !the_fabric().takes(iov, iov_count)) {
         return UFX_ERR_INVALID_PARAM;
     }
     return can_post()
@@ -152,7 +153,7 @@ ssize_t fake_ep::put_bcopy(ufx_uct_pack_cb_t pack, void *arg, uint64_t remote_ad
 ufx_status_t fake_ep::put_zcopy(const ufx_uct_iov_t *iov, size_t iov_count, uint64_t remote_addr,
                                 ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
 {
-    if (iov_count > max_iov) {
+    if (iov_count > max_iov || !the_fabric().takes(iov, iov_count)) {
         return UFX_ERR_INVALID_PARAM;
     }
     return can_post() ? posted(push_rma_zcopy(queue_, UFX_UCT_OP_PUT, iov, iov_count, remote_addr,
@@ -164,7 +165,7 @@ ufx_status_t fake_ep::put_zcopy(const ufx_uct_iov_t *iov, size_t iov_count, uint
 ufx_status_t fake_ep::get_zcopy(const ufx_uct_iov_t *iov, size_t iov_count, uint64_t remote_addr,
                                 ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
 {
-    if (iov_count > max_iov) {
+    if (iov_count > max_iov || !the_fabric().takes(iov, iov_count)) {
         return UFX_ERR_INVALID_PARAM;
     }
     return can_post() ? posted(push_rma_zcopy(queue_, UFX_UCT_OP_GET, iov, iov_count, remote_addr,
@@ -347,6 +348,9 @@ void fake_ep::receive(const reply &in)
     if (in.refused) {
         script_error({UFX_ERR_REMOTE_ACCESS, UFX_UCT_CAUSE_REMOTE_ACCESS},
                      "the target refused key, range or rights");
+        return;
+    }
+    if (iface().options().moderated && queue_.at(in.index).comp == nullptr) {
         return;
     }
     while (!queue_.empty() && !is_failed()) {

@@ -39,7 +39,11 @@ struct fabric {
     std::map<uint64_t, fake_ep *> eps;
     std::map<uint64_t, region> regions;
     uint64_t next_id = 1;
+    bool needs_memh = false;
+    bool refuses_registration = false;
 
+    // The pieces are registered, where they must be.
+    [[nodiscard]] bool takes(const ufx_uct_iov_t *iov, size_t count) const noexcept;
     [[nodiscard]] device *find(std::string_view name) const noexcept;
     [[nodiscard]] device *find(uint64_t id) const noexcept;
     // True if the key allows `flags` on that range.

@@ -54,6 +54,30 @@ bool fabric::allows(uint64_t rkey, uint64_t address, size_t length, uint64_t fla
            address - memory.address <= memory.length - length;
 }
 
+bool fabric::takes(const ufx_uct_iov_t *iov, size_t count) const noexcept
+{
+    return !needs_memh || std::all_of(iov, iov + count, [this](const ufx_uct_iov_t &piece) {
+        return piece.length == 0 ||
+               allows(reinterpret_cast<uint64_t>(piece.memh),
+                      reinterpret_cast<uintptr_t>(piece.buffer), piece.length, 0);
+    });
+}
+
+void require_registration()
+{
+    the_fabric().needs_memh = true;
+}
+
+void refuse_registration(bool refused)
+{
+    the_fabric().refuses_registration = refused;
+}
+
+size_t registrations() noexcept
+{
+    return the_fabric().regions.size();
+}
+
 void install()
 {
     static_cast<void>(ufx_uct_register_component(&fake_component));
@@ -71,6 +95,8 @@ void add_device(std::string_view name, const device_options &options)
 void reset()
 {
     the_fabric().devices.clear();
+    the_fabric().needs_memh = false;
+    the_fabric().refuses_registration = false;
 }
 
 std::vector<side *> sides(std::string_view name)
@@ -128,7 +154,8 @@ ufx_status_t fake_md::query(ufx_uct_md_attr_t *attr) noexcept
 {
     *attr = {};
     attr->flags = UFX_UCT_MD_FLAG_REG | UFX_UCT_MD_FLAG_ALLOC | UFX_UCT_MD_FLAG_NEED_RKEY |
-                  UFX_UCT_MD_FLAG_INVALIDATE;
+                  UFX_UCT_MD_FLAG_INVALIDATE |
+                  (the_fabric().needs_memh ? UFX_UCT_MD_FLAG_NEED_MEMH : 0);
     attr->max_reg = SIZE_MAX;
     attr->rkey_packed_size = rkey_len;
     attr->reg_mem_types = 1u << UFX_UCT_MEMORY_TYPE_HOST;
@@ -155,6 +182,9 @@ ufx_status_t fake_md::mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h 
     ufx_status_t status = check_host_memory(*params, true);
     if (status != UFX_OK) {
         return status;
+    }
+    if (the_fabric().refuses_registration) {
+        return UFX_ERR_NO_MEMORY;
     }
     const uint64_t key = the_fabric().next_id++;
     the_fabric().regions[key] = {this, reinterpret_cast<uintptr_t>(params->address), params->length,

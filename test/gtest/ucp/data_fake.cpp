@@ -104,6 +104,67 @@ TEST_CASE("ucp: a message that its transport let go of is outstanding until the 
     CHECK(outstanding() == 0);
 }
 
+TEST_CASE("ucp: a buffer that was not mapped is registered for its operation, if its device needs "
+          "that",
+          "[data][fake]")
+{
+    fake_pair p(0, true);
+    inbox in(p.b.worker);
+    const std::size_t before = ufx::uct::fake::registrations();
+    std::vector<std::byte> local(40 * mtu);
+    fill(local.data(), local.size(), 1);
+    waiter written, read, sent, listed;
+    put(p, written, local);
+    const std::string text(20 * mtu, 't');
+    send(p, sent, text);
+    REQUIRE(p.until_done(written));
+    REQUIRE(p.until([&] { return in.texts.size() == 1; }));
+    CHECK(in.texts[0] == text);
+    CHECK(first_difference(p.b.memory, local.size(), 1) == local.size());
+    std::vector<std::byte> back(local.size());
+    read.posted(ufx_ucp_get(p.a.ep, back.data(), back.size(), p.a.peer_addr, p.a.peer_key,
+                            &read.params, nullptr));
+    REQUIRE(p.until_done(read));
+    CHECK(back == local);
+    const ufx_ucp_transfer_t parts[] = {
+        {back.data(), p.a.peer_addr + 5, 100, p.a.peer_key, nullptr},
+        {back.data() + mtu, p.a.peer_addr + 5 * mtu, 2 * mtu, p.a.peer_key, nullptr}};
+    listed.posted(
+        ufx_ucp_put_list(p.a.ep, parts, std::size(parts), nullptr, &listed.params, nullptr));
+    REQUIRE(p.until_done(listed));
+    REQUIRE(p.until_done(sent));
+    for (const waiter *w : {&written, &read, &sent, &listed}) {
+        CHECK(w->status == UFX_OK);
+    }
+    CHECK(ufx::uct::fake::registrations() == before);
+}
+
+TEST_CASE("ucp: what cannot be registered is copied if it is a message, and refused else",
+          "[data][fake][L10]")
+{
+    fake_pair p(0, true);
+    inbox in(p.b.worker);
+    std::vector<std::byte> local(4 * mtu);
+    fill(local.data(), local.size(), 1);
+    const std::string text(20 * mtu, 't');
+    ufx::uct::fake::refuse_registration(true);
+    waiter refused, sent, fetched, written;
+    put(p, refused, local);
+    CHECK(refused.status == UFX_ERR_NO_MEMORY);
+    send(p, sent, text);
+    fetched.with_flags(UFX_UCP_OP_AM_RNDV);
+    send(p, fetched, text);
+    CHECK(fetched.status == UFX_ERR_NO_MEMORY);
+    REQUIRE(p.until_done(sent));
+    CHECK(sent.status == UFX_OK);
+    CHECK(in.texts == std::vector{text});
+    ufx::uct::fake::refuse_registration(false);
+    put(p, written, local);
+    REQUIRE(p.until_done(written));
+    CHECK(written.status == UFX_OK);
+    CHECK(refused.calls == 1);
+}
+
 TEST_CASE("ucp: a put whose ack was lost is not written again", "[data][fake][X02][X07]")
 {
     fake_pair p;

@@ -16,10 +16,13 @@ namespace ufx::test {
 struct fake_devices {
     static constexpr std::size_t mtu = 1024;
 
-    fake_devices()
+    explicit fake_devices(bool needs_memh = false)
     {
         uct::fake::install();
         uct::fake::reset();
+        if (needs_memh) {
+            uct::fake::require_registration();
+        }
         uct::fake::device_options options;
         options.mtu = mtu;
         uct::fake::add_device("fake0", options);
@@ -32,7 +35,11 @@ class fake_pair : private fake_devices, public pair {
 public:
     using fake_devices::mtu;
 
-    explicit fake_pair(std::uint64_t ep_flags = 0) : pair(options({}, ep_flags)) { settle(); }
+    explicit fake_pair(std::uint64_t ep_flags = 0, bool needs_memh = false)
+        : fake_devices(needs_memh), pair(options({}, ep_flags))
+    {
+        settle();
+    }
     fake_pair(const char *name, const char *value) : pair(options({{name, value}}, 0)) { settle(); }
 
     uct::fake::side &own(unsigned rail) { return *sides(rail).at(0); }

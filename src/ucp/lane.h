@@ -82,6 +82,7 @@ public:
         double bytes_per_ns = 0;     // measured
         std::uint64_t port_mark = 0; // completed_ops when all of before the port came back is done
         bool had_work = false;
+        bool asked = false; // by a NOP, whether anything moves
         bool stalled = false;
     };
     pulse beat;

@@ -299,13 +299,21 @@ void rail::check_stall(lane &l, core::time_ns now, core::time_ns active)
     }
     beat.had_work = !idle || mutated(mutant::STALL_WHEN_IDLE);
     if (moved || excused) {
+        beat.asked = false;
         beat.stalled = false;
         if (moved) {
             l.remote().lane_progress(l.ref().rail);
         }
         return;
     }
-    if (!beat.stalled && active - beat.since > stall_limit(l, attr)) {
+    const core::time_ns silence = active - beat.since;
+    const core::time_ns limit = stall_limit(l, attr);
+    // A device that moderates its completions is silent about the last ones until it is asked.
+    if (!beat.asked && silence > limit / 2) {
+        beat.asked = true;
+        l.post_nop();
+    }
+    if (!beat.stalled && silence > limit) {
         beat.stalled = true;
         l.remote().event([&](core::peer &m, core::time_ns at, core::action_list &out) {
             m.rail_soft(l.ref().rail, core::sign::STALL, core::cause::STALL, at, out);

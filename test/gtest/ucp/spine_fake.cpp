@@ -213,6 +213,24 @@ TEST_CASE("fake: 10 s of idleness after a put make no rail SUSPECT", "[spine][fa
     CHECK(t.verify());
 }
 
+TEST_CASE("fake: a device that moderates completions makes no rail SUSPECT", "[spine][fake][X15]")
+{
+    ucs::fake_clock clock;
+    fake::device_options device;
+    device.moderated = true;
+    pair p(fake_rails(2, device));
+    for (const char *wire : {"wire0", "wire1"}) {
+        for (fake::side *each : fake::sides(wire)) {
+            each->network_unacked = true;
+        }
+    }
+    traffic t(p);
+    REQUIRE(step(t, p, clock, 2000, true, [&] { return t.completed() > 100; }));
+    REQUIRE(step(t, p, clock, 2000, false, [&] { return t.over(); }));
+    REQUIRE_FALSE(step(t, p, clock, 1000, false, [&] { return transitions(p) != 0; }));
+    CHECK(t.verify());
+}
+
 TEST_CASE("fake: a stalled rail becomes SUSPECT, is drained, and comes back after a probe",
           "[spine][fake]")
 {

@@ -75,11 +75,12 @@ UCT_IB_SOURCES = $(UNIT_ib_common) $(UNIT_ib_mlx5) $(UNIT_ib_verbs) \
 	%D%/ib/common/psn.h %D%/ib/common/qp_table.h %D%/ib/common/rc_ep.h \
 	%D%/ib/common/rc_ep_impl.h %D%/ib/common/rc_ep_post_impl.h %D%/ib/common/rc_iface.h \
 	%D%/ib/common/rc_iface_impl.h %D%/ib/common/rc_port.h %D%/ib/common/rc_qp.h \
-	%D%/ib/common/rc_resources.h %D%/ib/common/receive_buffers.h %D%/ib/common/retry_budget.h \
-	%D%/ib/common/send_request.h %D%/ib/common/transports.h \
-	%D%/ib/mlx5/barriers.h %D%/ib/mlx5/completion_queue.h %D%/ib/mlx5/rc_mlx5.h \
-	%D%/ib/mlx5/send_queue.h %D%/ib/mlx5/shared_queues.h %D%/ib/mlx5/shared_receive_queue.h \
-	%D%/ib/verbs/rc_verbs.h %D%/ib/verbs/send_queue.h %D%/ib/verbs/shared_queues.h
+	%D%/ib/common/rc_resources.h %D%/ib/common/rc_transport.h %D%/ib/common/receive_buffers.h \
+	%D%/ib/common/retry_budget.h %D%/ib/common/send_credits.h %D%/ib/common/send_request.h \
+	%D%/ib/common/transports.h \
+	%D%/ib/mlx5/barriers.h %D%/ib/mlx5/completion_queue.h %D%/ib/mlx5/send_queue.h \
+	%D%/ib/mlx5/shared_queues.h %D%/ib/mlx5/shared_receive_queue.h \
+	%D%/ib/verbs/send_queue.h %D%/ib/verbs/shared_queues.h
 if UNITY
 nodist_libuct_ib_la_SOURCES = unity/ib_common.cpp unity/ib_mlx5.cpp unity/ib_verbs.cpp
 EXTRA_libuct_ib_la_SOURCES = $(UCT_IB_SOURCES)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes operations into the queue, one function a posting call. Each returns the record, or
-// nullptr and no effect if the queue has no room. Limits are checked by the transport before.
+// nullptr and no effect if the queue has no room. Limits are checked by the transport before. The
+// record may keep `prefix` bytes of the transport's own, in front of what `data` points to.
 #ifndef UFX_UCT_BASE_OP_PUSH_H
 #define UFX_UCT_BASE_OP_PUSH_H
 
@@ -55,25 +56,28 @@ inline void set_iov(op_record &record, const ufx_uct_iov_t *iov, size_t count) n
 
 // `max_length` is the most that `pack` may write; the record's length is what it wrote.
 [[nodiscard]] inline op_record *push_am_bcopy(op_queue &queue, uint8_t id, ufx_uct_pack_cb_t pack,
-                                              void *arg, size_t max_length) noexcept
+                                              void *arg, size_t max_length,
+                                              size_t prefix = 0) noexcept
 {
-    op_record *record = queue.reserve(max_length);
+    op_record *record = queue.reserve(prefix + max_length);
     if (record == nullptr) [[unlikely]] {
         return nullptr;
     }
     detail::set_kind(*record, UFX_UCT_OP_AM, UFX_UCT_FORM_BCOPY);
     record->am_id = id;
     record->comp = nullptr;
-    record->length = pack(record->data, arg);
-    queue.commit(*record, record->length);
+    record->length = pack(record->data + prefix, arg);
+    queue.commit(*record, prefix + record->length);
+    record->data += prefix;
     return record;
 }
 
 [[nodiscard]] inline op_record *push_am_zcopy(op_queue &queue, uint8_t id, const void *header,
                                               size_t header_length, const ufx_uct_iov_t *iov,
-                                              size_t iov_count, ufx_uct_completion_t *comp) noexcept
+                                              size_t iov_count, ufx_uct_completion_t *comp,
+                                              size_t prefix = 0) noexcept
 {
-    const size_t need = op_record::padded(header_length) + iov_count * sizeof(*iov);
+    const size_t need = prefix + op_record::padded(header_length) + iov_count * sizeof(*iov);
     op_record *record = queue.reserve(need);
     if (record == nullptr) [[unlikely]] {
         return nullptr;
@@ -82,11 +86,15 @@ inline void set_iov(op_record &record, const ufx_uct_iov_t *iov, size_t count) n
     record->am_id = id;
     record->header_length = static_cast<uint32_t>(header_length);
     record->comp = comp;
+    std::byte *start = record->data;
+    record->data += prefix;
     if (header_length != 0) {
         std::memcpy(record->data, header, header_length);
     }
     detail::set_iov(*record, iov, iov_count);
+    record->data = start; // as it was reserved
     queue.commit(*record, need);
+    record->data += prefix;
     return record;
 }
 

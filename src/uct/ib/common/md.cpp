@@ -4,7 +4,6 @@
 
 #include "async_monitor.h"
 #include "config.h"
-#include "transports.h"
 
 #include "ucs/bytes.h"
 #include "ucs/log.h"
@@ -86,16 +85,11 @@ const ufx_uct_config_row_t *md::config_rows(size_t *count) noexcept
     return ib::config_rows(count);
 }
 
-ufx_status_t md::iface_open(const ufx_uct_iface_params_t *params, ufx_uct_iface_h *iface)
+ucs::result<iface_owner> md::open_iface(const ufx_uct_iface_params_t &params)
 {
-    constexpr uint64_t required = UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME;
-    if (params == nullptr || (params->field_mask & required) != required ||
-        params->tl_name == nullptr || params->dev_name == nullptr) {
-        return UFX_ERR_INVALID_PARAM;
-    }
-    for (const transport &each : transports) {
-        if (std::strcmp(params->tl_name, each.name) == 0) {
-            return each.serves(*device_) ? each.open(*this, *params, iface) : UFX_ERR_NO_DEVICE;
+    for (const transport *each : transports) {
+        if (std::strcmp(params.tl_name, each->name) == 0 && each->serves(*device_)) {
+            return each->open(*this, params);
         }
     }
     return UFX_ERR_NO_DEVICE;
@@ -117,12 +111,12 @@ ufx_status_t md::query_resources(ufx_uct_resource_t *resources, size_t *count)
 {
     std::vector<ufx_uct_resource_t> all;
     for (uint8_t port = 1; port <= device_->attr().phys_port_cnt; port++) {
-        for (const transport &each : transports) {
-            if (!each.serves(*device_)) {
+        for (const transport *each : transports) {
+            if (!each->serves(*device_)) {
                 continue;
             }
             ufx_uct_resource_t &entry = all.emplace_back();
-            set_name(entry.tl_name, each.name);
+            set_name(entry.tl_name, each->name);
             set_name(entry.dev_name, device_->name() + ":" + std::to_string(port));
             entry.dev_type = UFX_UCT_DEVICE_NET;
             entry.numa_node = device_->numa_node();

@@ -4,6 +4,7 @@
 #define UFX_UCT_IB_COMMON_MD_H
 
 #include "device.h"
+#include "transports.h"
 
 #include "uct/base/md_base.h"
 
@@ -22,8 +23,7 @@ public:
 
     ~md();
 
-    // One of rc_mlx5 and rc_verbs: iface_open hands out what the C table needs.
-    ufx_status_t iface_open(const ufx_uct_iface_params_t *params, ufx_uct_iface_h *iface);
+    [[nodiscard]] ucs::result<iface_owner> open_iface(const ufx_uct_iface_params_t &params);
 
     ufx_status_t query(ufx_uct_md_attr_t *attr) noexcept;
     ufx_status_t query_resources(ufx_uct_resource_t *resources, size_t *count);

@@ -114,6 +114,9 @@ private:
     [[nodiscard]] bool has_room() const noexcept;
     [[nodiscard]] bool has_psn_room(uint32_t packets) const noexcept;
 
+    void post_am(op_record &record, bool copied, std::span<const ibv_sge> pieces) noexcept;
+    void post_remote(op_record &record, send_op op, std::span<const ibv_sge> pieces) noexcept;
+    void post_remote(op_record &record, send_op op, size_t length) noexcept;
     // Posts what the record stands for. `length` goes over the wire, there or back.
     void post(op_record &record, send_request request, uint64_t length) noexcept;
     // A request of the transport itself, without a record.
@@ -122,6 +125,7 @@ private:
     [[nodiscard]] ufx_status_t no_room() noexcept;
 
     [[nodiscard]] am_header next_header(uint8_t id) noexcept;
+    [[nodiscard]] ibv_sge prefixed_piece(op_record &record, size_t length) noexcept;
     [[nodiscard]] ibv_sge own_piece(const std::byte *at, size_t length) const noexcept;
     [[nodiscard]] bool gather(const ufx_uct_iov_t *iov, size_t count,
                               ibv_sge *pieces) const noexcept;

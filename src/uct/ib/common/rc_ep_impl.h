@@ -26,7 +26,7 @@ ucs::result<ucs::owner<rc_ep<Hw>>> rc_ep<Hw>::create(iface_type &iface,
                              .send_cq = iface.resources().send_cq.get(),
                              .receive_cq = iface.resources().receive_cq.get(),
                              .srq = iface.resources().srq.get(),
-                             .max_requests = config.tx_queue + send_queue::reserved_blocks,
+                             .max_requests = config.tx_queue + send_queue::reserved,
                              .max_pieces = send_queue::max_pieces,
                              .max_copied = send_queue::max_copied,
                              .make = send_queue::make_qp},
@@ -83,8 +83,7 @@ ufx_status_t rc_ep<Hw>::register_records() noexcept
     return records_mr_ == nullptr ? UFX_ERR_NO_MEMORY : UFX_OK;
 }
 
-// ---- Connection
-// ----------------------------------------------------------------------------------
+// ---- Connection ------------------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_ep<Hw>::get_address(void *ep_addr) noexcept
@@ -157,8 +156,7 @@ ufx_status_t rc_ep<Hw>::query(ufx_uct_ep_attr_t *attr) noexcept
     return status;
 }
 
-// ---- Completions
-// ---------------------------------------------------------------------------------
+// ---- Completions -----------------------------------------------------------------------------
 
 template <class Hw>
 void rc_ep<Hw>::release(uint64_t position) noexcept
@@ -249,8 +247,7 @@ void rc_ep<Hw>::broke(const failure &what, int code, const char *text) noexcept
                 this->queue_.first()});
 }
 
-// ---- Flow control
-// --------------------------------------------------------------------------------
+// ---- Flow control ----------------------------------------------------------------------------
 
 template <class Hw>
 void rc_ep<Hw>::owe_grant() noexcept
@@ -270,7 +267,7 @@ void rc_ep<Hw>::send_grant() noexcept
         owes_grant_ = false;
         return;
     }
-    if (!sends_.has_room_for_grant()) {
+    if (!sends_.has_room_for_own()) {
         return;
     }
     owes_grant_ = false;
@@ -279,8 +276,7 @@ void rc_ep<Hw>::send_grant() noexcept
     post_own({.op = send_op::send, .copied = true, .pieces = {&piece, 1}}, 1);
 }
 
-// ---- The end
-// -------------------------------------------------------------------------------------
+// ---- The end ---------------------------------------------------------------------------------
 
 // From here on the device flushes: a last request, whose completion comes after all others, says
 // when it uses none of our buffers any more.
@@ -299,7 +295,7 @@ void rc_ep<Hw>::quiesce() noexcept
     }
     if (!broken) {
         quiet_deadline_ns_ = 0; // nothing will come
-    } else if (sends_.has_room_for_own()) {
+    } else if (unsignaled_ != 0) {
         post_own({.op = send_op::nop, .signaled = true}, 0);
     }
     if (!linked()) {
@@ -383,8 +379,7 @@ ufx_status_t rc_ep<Hw>::make_quiet(ufx_uct_completion_t *quiet) noexcept
     return UFX_INPROGRESS;
 }
 
-// ---- Tokens
-// --------------------------------------------------------------------------------------
+// ---- Tokens ----------------------------------------------------------------------------------
 
 template <class Hw>
 ufx_uct_token_grade_t rc_ep<Hw>::expected_psn(uint32_t &psn) const noexcept

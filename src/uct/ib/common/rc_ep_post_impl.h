@@ -17,8 +17,8 @@ inline constexpr uint32_t max_packets_under_way = 1u << 22;
 template <class Hw>
 bool rc_ep<Hw>::has_room() const noexcept
 {
-    return sends_.has_room() && !this->queue_.full() &&
-           this->iface().has_cq_room(send_queue::max_blocks + send_queue::reserved_blocks);
+    return sends_.has_room(send_queue::max_blocks) && !this->queue_.full() &&
+           this->iface().has_cq_room(send_queue::max_blocks + send_queue::reserved);
 }
 
 template <class Hw>
@@ -75,6 +75,35 @@ am_header rc_ep<Hw>::next_header(uint8_t id) noexcept
     return {.id = id, .wants_grant = flow_.send() ? uint8_t{1} : uint8_t{0}, .spare = {}};
 }
 
+// A write, read or atomic of what lies in `pieces`.
+template <class Hw>
+void rc_ep<Hw>::post_remote(op_record &record, send_op op,
+                            std::span<const ibv_sge> pieces) noexcept
+{
+    const bool put = record.kind == UFX_UCT_OP_PUT;
+    send_request request{.op = op,
+                         .signaled = !put && record.kind != UFX_UCT_OP_ATOMIC_POST,
+                         .copied = put && record.form != UFX_UCT_FORM_ZCOPY &&
+                                   record.length <= send_queue::max_copied,
+                         .pieces = pieces,
+                         .remote_addr = record.remote_addr,
+                         .rkey = static_cast<uint32_t>(record.rkey)};
+    if (op == send_op::fetch_add || op == send_op::compare_swap) {
+        request.operand = record.atomic.operand;
+        request.compare = record.atomic.compare;
+    }
+    this->iface().count_sent(put ? record.length : 0);
+    post(record, request, pieces_length(pieces));
+}
+
+// The bytes lie in the record.
+template <class Hw>
+void rc_ep<Hw>::post_remote(op_record &record, send_op op, size_t length) noexcept
+{
+    const ibv_sge piece = own_piece(record.data, length);
+    post_remote(record, op, {&piece, 1});
+}
+
 template <class Hw>
 ibv_sge rc_ep<Hw>::own_piece(const std::byte *at, size_t length) const noexcept
 {
@@ -96,8 +125,7 @@ bool rc_ep<Hw>::gather(const ufx_uct_iov_t *iov, size_t count, ibv_sge *pieces) 
     return true;
 }
 
-// ---- Active messages
-// -----------------------------------------------------------------------------
+// ---- Active messages --------------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_ep<Hw>::am_short(uint8_t id, uint64_t header, const void *payload,
@@ -107,19 +135,15 @@ ufx_status_t rc_ep<Hw>::am_short(uint8_t id, uint64_t header, const void *payloa
         length > send_queue::max_copied - sizeof(am_header) - sizeof(header)) {
         return UFX_ERR_INVALID_PARAM;
     }
-    if (!can_post()) {
-        return no_room();
-    }
-    op_record *record = push_am_short(this->queue_, id, header, payload, length);
+    op_record *record =
+        can_post() ? push_am_short(this->queue_, id, header, payload, length) : nullptr;
     if (record == nullptr) {
         return no_room();
     }
     const am_header head = next_header(id);
     const std::array pieces = {own_piece(reinterpret_cast<const std::byte *>(&head), sizeof(head)),
                                own_piece(record->data, sizeof(header) + length)};
-    this->iface().count_sent(length);
-    post(*record, {.op = send_op::send, .copied = true, .pieces = pieces},
-         sizeof(head) + sizeof(header) + length);
+    post_am(*record, true, pieces);
     return UFX_OK;
 }
 
@@ -130,25 +154,14 @@ ssize_t rc_ep<Hw>::am_bcopy(uint8_t id, ufx_uct_pack_cb_t pack, void *arg, unsig
         return UFX_ERR_INVALID_PARAM;
     }
     op_record *record =
-        can_post() ? this->queue_.reserve(sizeof(am_header) + this->iface().config().seg_size)
+        can_post() ? push_am_bcopy(this->queue_, id, pack, arg, this->iface().config().seg_size,
+                                   sizeof(am_header))
                    : nullptr;
     if (record == nullptr) {
         return no_room();
     }
-    detail::set_kind(*record, UFX_UCT_OP_AM, UFX_UCT_FORM_BCOPY);
-    record->am_id = id;
-    record->comp = nullptr;
-    record->length = pack(record->data + sizeof(am_header), arg);
-    const am_header head = next_header(id);
-    std::memcpy(record->data, &head, sizeof(head));
-    const size_t total = sizeof(head) + record->length;
-    this->queue_.commit(*record, total);
-    const ibv_sge piece = own_piece(record->data, total);
-    record->data += sizeof(head); // what a purge hands out
-    this->iface().count_sent(record->length);
-    post(*record,
-         {.op = send_op::send, .copied = total <= send_queue::max_copied, .pieces = {&piece, 1}},
-         total);
+    const ibv_sge piece = prefixed_piece(*record, record->length);
+    post_am(*record, piece.length <= send_queue::max_copied, {&piece, 1});
     return static_cast<ssize_t>(record->length);
 }
 
@@ -163,36 +176,35 @@ ufx_status_t rc_ep<Hw>::am_zcopy(uint8_t id, const void *header, size_t header_l
         !gather(iov, iov_count, pieces.data() + 1)) {
         return UFX_ERR_INVALID_PARAM;
     }
-    const size_t need =
-        sizeof(am_header) + op_record::padded(header_length) + iov_count * sizeof(*iov);
-    op_record *record = can_post() ? this->queue_.reserve(need) : nullptr;
+    op_record *record = can_post() ? push_am_zcopy(this->queue_, id, header, header_length, iov,
+                                                   iov_count, comp, sizeof(am_header))
+                                   : nullptr;
     if (record == nullptr) {
         return no_room();
     }
-    detail::set_kind(*record, UFX_UCT_OP_AM, UFX_UCT_FORM_ZCOPY);
-    record->am_id = id;
-    record->header_length = static_cast<uint32_t>(header_length);
-    record->comp = comp;
-    const am_header head = next_header(id);
-    std::memcpy(record->data, &head, sizeof(head));
-    if (header_length != 0) {
-        std::memcpy(record->data + sizeof(head), header, header_length);
-    }
-    std::byte *start = record->data;
-    record->data += sizeof(head);
-    detail::set_iov(*record, iov, iov_count);
-    record->data = start;
-    this->queue_.commit(*record, need);
-    record->data += sizeof(head);
-    pieces[0] = own_piece(start, sizeof(head) + header_length);
-    const size_t total = sizeof(head) + header_length + record->length;
-    this->iface().count_sent(record->length);
-    post(*record, {.op = send_op::send, .pieces = {pieces.data(), iov_count + 1}}, total);
+    pieces[0] = prefixed_piece(*record, header_length);
+    post_am(*record, false, {pieces.data(), iov_count + 1});
     return UFX_INPROGRESS;
 }
 
-// ---- Remote memory
-// -------------------------------------------------------------------------------
+// The transport's header, which goes in front of what the record points to, and `length` of that.
+template <class Hw>
+ibv_sge rc_ep<Hw>::prefixed_piece(op_record &record, size_t length) noexcept
+{
+    const am_header head = next_header(record.am_id);
+    std::byte *start = record.data - sizeof(head);
+    std::memcpy(start, &head, sizeof(head));
+    return own_piece(start, sizeof(head) + length);
+}
+
+template <class Hw>
+void rc_ep<Hw>::post_am(op_record &record, bool copied, std::span<const ibv_sge> pieces) noexcept
+{
+    this->iface().count_sent(record.length);
+    post(record, {.op = send_op::send, .copied = copied, .pieces = pieces}, pieces_length(pieces));
+}
+
+// ---- Remote memory ----------------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_ep<Hw>::put_short(const void *buffer, size_t length, uint64_t remote_addr,
@@ -206,15 +218,7 @@ ufx_status_t rc_ep<Hw>::put_short(const void *buffer, size_t length, uint64_t re
     if (record == nullptr) {
         return no_room();
     }
-    const ibv_sge piece = own_piece(record->data, length);
-    this->iface().count_sent(length);
-    post(*record,
-         {.op = send_op::write,
-          .copied = true,
-          .pieces = {&piece, 1},
-          .remote_addr = remote_addr,
-          .rkey = static_cast<uint32_t>(rkey)},
-         length);
+    post_remote(*record, send_op::write, length);
     return UFX_OK;
 }
 
@@ -229,15 +233,7 @@ ssize_t rc_ep<Hw>::put_bcopy(ufx_uct_pack_cb_t pack, void *arg, uint64_t remote_
     if (record == nullptr) {
         return no_room();
     }
-    const ibv_sge piece = own_piece(record->data, record->length);
-    this->iface().count_sent(record->length);
-    post(*record,
-         {.op = send_op::write,
-          .copied = record->length <= send_queue::max_copied,
-          .pieces = {&piece, 1},
-          .remote_addr = remote_addr,
-          .rkey = static_cast<uint32_t>(rkey)},
-         record->length);
+    post_remote(*record, send_op::write, record->length);
     return static_cast<ssize_t>(record->length);
 }
 
@@ -247,11 +243,11 @@ ufx_status_t rc_ep<Hw>::post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *io
                                  ufx_uct_completion_t *comp) noexcept
 {
     std::array<ibv_sge, send_queue::max_pieces> pieces;
+    const size_t length = iov_bytes(iov, iov_count);
     if (iov_count > pieces.size() || !gather(iov, iov_count, pieces.data()) ||
-        iov_bytes(iov, iov_count) > this->iface().max_zcopy()) {
+        length > this->iface().max_zcopy()) {
         return UFX_ERR_INVALID_PARAM;
     }
-    const size_t length = iov_bytes(iov, iov_count);
     op_record *record =
         has_room() && has_psn_room(packets_of(length, mtu_shift_))
             ? push_rma_zcopy(this->queue_, kind, iov, iov_count, remote_addr, rkey, comp)
@@ -259,15 +255,8 @@ ufx_status_t rc_ep<Hw>::post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *io
     if (record == nullptr) {
         return no_room();
     }
-    const bool put = kind == UFX_UCT_OP_PUT;
-    this->iface().count_sent(put ? length : 0);
-    post(*record,
-         {.op = put ? send_op::write : send_op::read,
-          .signaled = !put,
-          .pieces = {pieces.data(), iov_count},
-          .remote_addr = remote_addr,
-          .rkey = static_cast<uint32_t>(rkey)},
-         length);
+    post_remote(*record, kind == UFX_UCT_OP_PUT ? send_op::write : send_op::read,
+                {pieces.data(), iov_count});
     return UFX_INPROGRESS;
 }
 
@@ -299,14 +288,7 @@ ufx_status_t rc_ep<Hw>::get_short(void *buffer, size_t length, uint64_t remote_a
     if (record == nullptr) {
         return no_room();
     }
-    const ibv_sge piece = own_piece(record->data, length);
-    post(*record,
-         {.op = send_op::read,
-          .signaled = true,
-          .pieces = {&piece, 1},
-          .remote_addr = remote_addr,
-          .rkey = static_cast<uint32_t>(rkey)},
-         length);
+    post_remote(*record, send_op::read, length);
     return UFX_INPROGRESS;
 }
 
@@ -324,19 +306,11 @@ ufx_status_t rc_ep<Hw>::get_bcopy(ufx_uct_unpack_cb_t unpack, void *arg, size_t 
     if (record == nullptr) {
         return no_room();
     }
-    const ibv_sge piece = own_piece(record->data, length);
-    post(*record,
-         {.op = send_op::read,
-          .signaled = true,
-          .pieces = {&piece, 1},
-          .remote_addr = remote_addr,
-          .rkey = static_cast<uint32_t>(rkey)},
-         length);
+    post_remote(*record, send_op::read, length);
     return UFX_INPROGRESS;
 }
 
-// ---- Atomics
-// -------------------------------------------------------------------------------------
+// ---- Atomics ----------------------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_ep<Hw>::post_atomic(ufx_uct_atomic_op_t op, uint64_t operand, uint64_t compare,
@@ -352,16 +326,9 @@ ufx_status_t rc_ep<Hw>::post_atomic(ufx_uct_atomic_op_t op, uint64_t operand, ui
     if (record == nullptr) {
         return no_room();
     }
-    const ibv_sge piece = own_piece(record->data, sizeof(uint64_t));
-    post(*record,
-         {.op = op == UFX_UCT_ATOMIC_CSWAP ? send_op::compare_swap : send_op::fetch_add,
-          .signaled = result != nullptr,
-          .pieces = {&piece, 1},
-          .remote_addr = remote_addr,
-          .rkey = static_cast<uint32_t>(rkey),
-          .operand = operand,
-          .compare = compare},
-         sizeof(uint64_t));
+    post_remote(*record,
+                op == UFX_UCT_ATOMIC_CSWAP ? send_op::compare_swap : send_op::fetch_add,
+                sizeof(uint64_t));
     return result == nullptr ? UFX_OK : UFX_INPROGRESS;
 }
 
@@ -394,8 +361,7 @@ ufx_status_t rc_ep<Hw>::atomic64_cswap(uint64_t compare, uint64_t swap, uint64_t
     return post_atomic(UFX_UCT_ATOMIC_CSWAP, swap, compare, result, remote_addr, rkey, comp);
 }
 
-// ---- Order
-// ---------------------------------------------------------------------------------------
+// ---- Order -----------------------------------------------------------------------------------
 
 // The responder executes requests in the order in which they were posted.
 template <class Hw>
@@ -411,7 +377,9 @@ ufx_status_t rc_ep<Hw>::check(ufx_uct_completion_t *comp) noexcept
     if (record == nullptr) {
         return no_room();
     }
-    post(*record, {.op = send_op::write, .signaled = true}, 0);
+    record->remote_addr = 0;
+    record->rkey = 0;
+    post_remote(*record, send_op::write, {});
     return UFX_INPROGRESS;
 }
 
@@ -432,14 +400,9 @@ ufx_status_t rc_ep<Hw>::flush(unsigned flags, ufx_uct_completion_t *comp)
         return no_room();
     }
     record->marker = false; // ends by its own completion
-    const ibv_sge piece = own_piece(record->data, sizeof(uint64_t));
-    post(*record,
-         {.op = send_op::read,
-          .signaled = true,
-          .pieces = {&piece, 1},
-          .remote_addr = flush_addr_,
-          .rkey = flush_rkey_},
-         sizeof(uint64_t));
+    record->remote_addr = flush_addr_;
+    record->rkey = flush_rkey_;
+    post_remote(*record, send_op::read, sizeof(uint64_t));
     return UFX_INPROGRESS;
 }
 
@@ -454,7 +417,7 @@ ufx_status_t rc_ep<Hw>::no_room() noexcept
 template <class Hw>
 void rc_ep<Hw>::signal_tail() noexcept
 {
-    if (unsignaled_ != 0 && sends_.has_room_for_own()) {
+    if (unsignaled_ != 0) { // so there is room: send_credits
         post_own({.op = send_op::nop, .signaled = true}, send_queue::nop_packets);
     }
 }

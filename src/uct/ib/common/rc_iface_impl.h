@@ -83,8 +83,7 @@ ufx_status_t rc_iface<Hw>::fill_receive_queue() noexcept
     return queues_.give_all();
 }
 
-// ---- Attributes and addresses
-// --------------------------------------------------------------------
+// ---- Attributes and addresses ----------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_iface<Hw>::query(ufx_uct_iface_attr_t *attr) noexcept
@@ -148,8 +147,7 @@ int rc_iface<Hw>::is_reachable(const void *device_addr, const void *) noexcept
     return peer && port_.reaches(*peer) ? 1 : 0;
 }
 
-// ---- Wakeup
-// --------------------------------------------------------------------------------------
+// ---- Wakeup ----------------------------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_iface<Hw>::event_fd_get(int *fd) noexcept
@@ -172,8 +170,7 @@ ufx_status_t rc_iface<Hw>::event_arm(unsigned) noexcept
     return work ? UFX_ERR_BUSY : UFX_OK;
 }
 
-// ---- Flush, fence, tokens, link
-// ------------------------------------------------------------------
+// ---- Flush, fence, tokens, link --------------------------------------------------------------
 
 template <class Hw>
 ufx_status_t rc_iface<Hw>::flush(unsigned flags, ufx_uct_completion_t *comp)
@@ -236,8 +233,7 @@ void rc_iface<Hw>::fail_all(ufx_status_t status, ufx_uct_error_cause_t cause,
     }
 }
 
-// ---- Progress
-// ------------------------------------------------------------------------------------
+// ---- Progress --------------------------------------------------------------------------------
 
 template <class Hw>
 unsigned rc_iface<Hw>::poll() noexcept
@@ -391,8 +387,7 @@ void rc_iface<Hw>::forget(uint32_t qpn) noexcept
     queues_.remove_of(qpn, [this](uint32_t slot) { give_slot(slot); });
 }
 
-// ---- Events
-// --------------------------------------------------------------------------------------
+// ---- Events ----------------------------------------------------------------------------------
 
 template <class Hw>
 unsigned rc_iface<Hw>::take_events() noexcept

@@ -27,6 +27,15 @@ struct send_request {
     uint64_t compare = 0;
 };
 
+[[nodiscard]] inline uint64_t pieces_length(std::span<const ibv_sge> pieces) noexcept
+{
+    uint64_t length = 0;
+    for (const ibv_sge &piece : pieces) {
+        length += piece.length;
+    }
+    return length;
+}
+
 // Why a request failed.
 struct send_error {
     ibv_wc_status status;

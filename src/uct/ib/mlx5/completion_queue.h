@@ -21,15 +21,11 @@ public:
     // The next completion, which stays where it is until pop(); nullptr if there is none.
     [[nodiscard]] const mlx5_cqe64 *peek() const noexcept
     {
-        const mlx5_cqe64 *cqe = at(index_);
-        const uint8_t own = *const_cast<const volatile uint8_t *>(&cqe->op_own);
-        const bool lap = (index_ & count_) != 0;
-        if ((own & MLX5_CQE_OWNER_MASK) != static_cast<uint8_t>(lap) ||
-            (own >> 4) == MLX5_CQE_INVALID) {
+        if (!is_ours(index_)) {
             return nullptr;
         }
         after_device_wrote();
-        return cqe;
+        return at(index_);
     }
 
     void pop() noexcept { ++index_; }

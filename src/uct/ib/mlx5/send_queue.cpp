@@ -37,7 +37,7 @@ uint8_t opcode_of(send_op op) noexcept
 class wqe_writer {
 public:
     explicit wqe_writer(const send_queue &queue) noexcept
-        : queue_(queue), start_(queue.block(queue.posted_)), at_(start_ + segment)
+        : queue_(queue), start_(queue.block(queue.posted())), at_(start_ + segment)
     {
     }
 
@@ -73,10 +73,7 @@ public:
 
     void copies(std::span<const ibv_sge> pieces) noexcept
     {
-        uint32_t length = 0;
-        for (const ibv_sge &piece : pieces) {
-            length += piece.length;
-        }
+        const auto length = static_cast<uint32_t>(pieces_length(pieces));
         if (length == 0) {
             return;
         }
@@ -150,14 +147,14 @@ ucs::result<send_queue> send_queue::take(ibv_qp *qp, const rc_config &config) no
     object.qp.in = qp;
     object.qp.out = &dv;
     if (mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) != 0 || dv.sq.stride != MLX5_SEND_WQE_BB ||
-        !std::has_single_bit(dv.sq.wqe_cnt) || dv.sq.wqe_cnt < max_blocks + reserved_blocks) {
+        !std::has_single_bit(dv.sq.wqe_cnt) || dv.sq.wqe_cnt < max_blocks + reserved) {
         return UFX_ERR_IO;
     }
     return send_queue(dv, qp->qp_num, config.blueflame);
 }
 
 send_queue::send_queue(const mlx5dv_qp &dv, uint32_t qpn, bool blueflame) noexcept
-    : buffer_(static_cast<std::byte *>(dv.sq.buf)),
+    : send_credits(dv.sq.wqe_cnt), buffer_(static_cast<std::byte *>(dv.sq.buf)),
       end_(buffer_ + size_t{dv.sq.wqe_cnt} * dv.sq.stride), record_(dv.dbrec),
       doorbell_(static_cast<std::byte *>(dv.bf.reg)), qpn_(qpn), blocks_(dv.sq.wqe_cnt),
       blueflame_size_(blueflame ? dv.bf.size : 0)
@@ -178,12 +175,12 @@ uint64_t send_queue::post(const send_request &request) noexcept
     } else {
         writer.pointers(request.pieces);
     }
-    writer.control(request.op, request.signaled, request.fenced, posted_);
+    writer.control(request.op, request.signaled, request.fenced, posted());
     const uint32_t count = (writer.segments() + 3) / 4;
-    const uint64_t first = posted_;
-    posted_ += count;
+    const uint64_t first = posted();
+    advance(count);
     ring(first, count);
-    return posted_;
+    return posted();
 }
 
 // The record first: the device may fetch from memory what the doorbell announces. A WQE that fits
@@ -191,7 +188,7 @@ uint64_t send_queue::post(const send_request &request) noexcept
 void send_queue::ring(uint64_t first, uint32_t count) noexcept
 {
     before_device_reads();
-    record_[MLX5_SND_DBR] = htobe32(static_cast<uint32_t>(posted_ & 0xffff));
+    record_[MLX5_SND_DBR] = htobe32(static_cast<uint32_t>(posted() & 0xffff));
     flush_write_combining();
     auto *to = reinterpret_cast<volatile uint64_t *>(doorbell_ + blueflame_offset_);
     if (count * MLX5_SEND_WQE_BB <= blueflame_size_) {

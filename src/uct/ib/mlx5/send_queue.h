@@ -6,6 +6,7 @@
 #include "barriers.h"
 
 #include "uct/ib/common/config.h"
+#include "uct/ib/common/send_credits.h"
 #include "uct/ib/common/send_request.h"
 
 #include "ucs/result.h"
@@ -14,13 +15,11 @@
 
 namespace ufx::uct::ib::mlx5 {
 
-// A ring of basic blocks of 64 bytes. Positions count blocks since the queue was made. A request
-// takes its blocks until a completion at or behind it is seen.
-class send_queue {
+// A ring of basic blocks of 64 bytes. Positions count blocks. A request takes its blocks until a
+// completion at or behind it is seen.
+class send_queue : public send_credits {
 public:
-    // Of the longest WQE, and of what is kept free for requests that the transport makes itself.
-    static constexpr uint32_t max_blocks = 5;
-    static constexpr uint32_t reserved_blocks = 4;
+    static constexpr uint32_t max_blocks = 5; // of the longest WQE
     static constexpr size_t max_pieces = 16;
     // Control and remote segment, and the header of the inline one, in four blocks.
     static constexpr size_t max_copied = 4 * size_t{MLX5_SEND_WQE_BB} - 2 * 16 - 4;
@@ -33,27 +32,8 @@ public:
 
     [[nodiscard]] static ucs::result<send_queue> take(ibv_qp *qp, const rc_config &config) noexcept;
 
-    // Is there room for any request of the user?
-    [[nodiscard]] bool has_room() const noexcept
-    {
-        return blocks_ - under_way() >= max_blocks + reserved_blocks;
-    }
-
-    // For one of the transport itself.
-    [[nodiscard]] bool has_room_for_own() const noexcept { return blocks_ - under_way() >= 1; }
-
-    // One block stays for the last request of all.
-    [[nodiscard]] bool has_room_for_grant() const noexcept { return blocks_ - under_way() >= 2; }
-
     // A post was refused: never here.
     [[nodiscard]] static constexpr bool is_broken() noexcept { return false; }
-
-    [[nodiscard]] uint64_t posted() const noexcept { return posted_; }
-
-    [[nodiscard]] uint32_t under_way() const noexcept
-    {
-        return static_cast<uint32_t>(posted_ - done_);
-    }
 
     // There is room. Gives the position behind the request.
     uint64_t post(const send_request &request) noexcept;
@@ -61,8 +41,8 @@ public:
     // Position behind the request whose completion carries this counter.
     [[nodiscard]] uint64_t position_after(completion_id wqe_counter) const noexcept
     {
-        if (done_ == posted_) [[unlikely]] {
-            return done_; // nothing is under way
+        if (under_way() == 0) [[unlikely]] {
+            return done(); // nothing is under way
         }
         const uint64_t first = position_before(wqe_counter);
         const auto *ctrl = reinterpret_cast<const mlx5_wqe_ctrl_seg *>(block(first));
@@ -72,16 +52,8 @@ public:
     // Position of that request; of one that is not under way, the first that is.
     [[nodiscard]] uint64_t position_before(completion_id wqe_counter) const noexcept
     {
-        const uint64_t first = done_ + static_cast<uint16_t>(wqe_counter - done_);
-        return first < posted_ ? first : done_;
-    }
-
-    // All before `position` is over; gives the blocks that it freed.
-    uint32_t release(uint64_t position) noexcept
-    {
-        const auto freed = static_cast<uint32_t>(position - done_);
-        done_ = position;
-        return freed;
+        const uint64_t first = done() + static_cast<uint16_t>(wqe_counter - done());
+        return first < posted() ? first : done();
     }
 
 private:
@@ -100,8 +72,6 @@ private:
     uint32_t blocks_; // power of two
     uint32_t blueflame_size_;
     uint32_t blueflame_offset_ = 0;
-    uint64_t posted_ = 0;
-    uint64_t done_ = 0;
 
     friend class wqe_writer;
     void ring(uint64_t first, uint32_t count) noexcept;

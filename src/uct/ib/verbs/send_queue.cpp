@@ -32,13 +32,13 @@ ibv_wr_opcode opcode_of(send_op op) noexcept
 
 ucs::result<send_queue> send_queue::take(ibv_qp *qp, const rc_config &config) noexcept
 {
-    return send_queue(qp, config.tx_queue + reserved_blocks);
+    return send_queue(qp, config.tx_queue + reserved);
 }
 
 uint64_t send_queue::post(const send_request &request) noexcept
 {
     ibv_send_wr wr{};
-    wr.wr_id = posted_ + 1;
+    wr.wr_id = posted() + 1;
     wr.opcode = opcode_of(request.op);
     wr.sg_list = const_cast<ibv_sge *>(request.pieces.data());
     wr.num_sge = static_cast<int>(request.pieces.size());
@@ -60,9 +60,10 @@ uint64_t send_queue::post(const send_request &request) noexcept
     if (error != 0) [[unlikely]] {
         ufx_warn("queue pair 0x%06x: a request is refused: %s", qp_->qp_num, std::strerror(error));
         broken_ = true;
-        return posted_ + 1; // never completed: behind all that is
+        return posted() + 1; // never completed: behind all that is
     }
-    return ++posted_;
+    advance(1);
+    return posted();
 }
 
 } // namespace ufx::uct::ib::verbs

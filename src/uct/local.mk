@@ -74,10 +74,11 @@ UCT_IB_SOURCES = $(UNIT_ib_common) $(UNIT_ib_mlx5) $(UNIT_ib_verbs) \
 	%D%/ib/common/config.h %D%/ib/common/device.h %D%/ib/common/gid.h %D%/ib/common/md.h \
 	%D%/ib/common/psn.h %D%/ib/common/qp_table.h %D%/ib/common/rc_ep.h \
 	%D%/ib/common/rc_ep_impl.h %D%/ib/common/rc_ep_post_impl.h %D%/ib/common/rc_iface.h \
-	%D%/ib/common/rc_iface_impl.h %D%/ib/common/rc_port.h %D%/ib/common/rc_qp.h \
+	%D%/ib/common/rc_iface_events_impl.h %D%/ib/common/rc_iface_impl.h \
+	%D%/ib/common/rc_port.h %D%/ib/common/rc_qp.h \
 	%D%/ib/common/rc_resources.h %D%/ib/common/rc_transport.h %D%/ib/common/receive_buffers.h \
 	%D%/ib/common/retry_budget.h %D%/ib/common/send_credits.h %D%/ib/common/send_request.h \
-	%D%/ib/common/transports.h \
+	%D%/ib/common/silence.h %D%/ib/common/transports.h \
 	%D%/ib/mlx5/barriers.h %D%/ib/mlx5/completion_queue.h %D%/ib/mlx5/send_queue.h \
 	%D%/ib/mlx5/shared_queues.h %D%/ib/mlx5/shared_receive_queue.h \
 	%D%/ib/verbs/send_queue.h %D%/ib/verbs/shared_queues.h

@@ -2,6 +2,7 @@
 // Waits for events, copies them, acknowledges them, posts them.
 #include "async_monitor.h"
 
+#include "ucs/clock.h"
 #include "ucs/log.h"
 
 #include <algorithm>
@@ -14,7 +15,14 @@ namespace ufx::uct::ib {
 
 namespace {
 
-constexpr int look_at_ports_ms = 1000;
+constexpr uint64_t look_at_ports_ns = ucs::ns_per_sec;
+
+int milliseconds_until(uint64_t deadline_ns)
+{
+    const uint64_t now = ucs::now_ns();
+    constexpr uint64_t ns_per_ms = 1'000'000;
+    return deadline_ns <= now ? 0 : static_cast<int>((deadline_ns - now) / ns_per_ms) + 1;
+}
 
 async_event copy_of(const ibv_async_event &event)
 {
@@ -32,7 +40,10 @@ async_event copy_of(const ibv_async_event &event)
         copy.qpn = event.element.qp->qp_num;
         break;
     case IBV_EVENT_CQ_ERR:
-        copy.cq = event.element.cq;
+        copy.object = event.element.cq;
+        break;
+    case IBV_EVENT_SRQ_ERR:
+        copy.object = event.element.srq;
         break;
     case IBV_EVENT_PORT_ACTIVE:
     case IBV_EVENT_PORT_ERR:
@@ -91,9 +102,10 @@ void async_monitor::remove(event_mailbox &mailbox) noexcept
 void async_monitor::run() noexcept
 {
     bool gone = false;
+    uint64_t look_at_ns = ucs::now_ns() + look_at_ports_ns;
     for (;;) {
         pollfd fds[] = {{gone ? -1 : context_->async_fd, POLLIN, 0}, {stop_.get(), POLLIN, 0}};
-        const int ready = ::poll(fds, 2, look_at_ports_ms);
+        const int ready = ::poll(fds, 2, milliseconds_until(look_at_ns));
         if (ready < 0 && errno != EINTR) {
             ufx_error("events of %s are not read any more: %s",
                       ibv_get_device_name(context_->device), std::strerror(errno));
@@ -110,12 +122,16 @@ void async_monitor::run() noexcept
             fatal.type = IBV_EVENT_DEVICE_FATAL;
             post(fatal);
         }
-        look_at_ports();
+        if (ucs::now_ns() >= look_at_ns) {
+            look_at_ns = ucs::now_ns() + look_at_ports_ns;
+            look_at_ports();
+        }
     }
 }
 
-// Until there are no more; false: there never will be. The event is acknowledged before it is
-// posted, and no lock is held then: a destroy call waits for the acknowledgement.
+// Until there are no more; false: there never will be. The event is acknowledged when it is posted:
+// a destroy call waits for that, so what is in a mailbox when a number is used again is about the
+// object that had it before. No lock is held over the acknowledgement.
 bool async_monitor::read_events() noexcept
 {
     for (;;) {
@@ -128,11 +144,11 @@ bool async_monitor::read_events() noexcept
             return errno == EAGAIN || errno == EWOULDBLOCK;
         }
         const async_event copy = copy_of(event);
-        ibv_ack_async_event(&event);
         if (copy.type == IBV_EVENT_PORT_ERR || copy.type == IBV_EVENT_PORT_ACTIVE) {
             active_[copy.port] = copy.type == IBV_EVENT_PORT_ACTIVE;
         }
         post(copy);
+        ibv_ack_async_event(&event);
     }
 }
 
@@ -143,6 +159,12 @@ void async_monitor::look_at_ports() noexcept
         return; // the device's own event says more
     }
     for (unsigned port = 1; port <= device.phys_port_cnt; port++) {
+        if (read_again_[port].exchange(false, std::memory_order_relaxed)) {
+            async_event made{};
+            made.type = IBV_EVENT_GID_CHANGE;
+            made.port = static_cast<uint8_t>(port);
+            post(made);
+        }
         ibv_port_attr attr{};
         if (ibv_query_port(context_, static_cast<uint8_t>(port), &attr) != 0) {
             continue;

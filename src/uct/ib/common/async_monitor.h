@@ -10,6 +10,8 @@
 
 #include <infiniband/verbs.h>
 
+#include <array>
+#include <atomic>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -19,9 +21,9 @@ namespace ufx::uct::ib {
 // What an event is about, copied before it is acknowledged: afterwards the object may be gone.
 struct async_event : ucs::mpsc_node {
     ibv_event_type type;
-    uint32_t qpn = 0;         // of QP events
-    const void *cq = nullptr; // of CQ_ERR: compared only
-    uint8_t port = 0;         // of port events
+    uint32_t qpn = 0;             // of QP events
+    const void *object = nullptr; // of CQ_ERR and SRQ_ERR: compared only
+    uint8_t port = 0;             // of port events
 };
 
 using event_mailbox = ucs::mailbox<async_event>;
@@ -42,6 +44,13 @@ public:
     // When it returns nothing is posted any more.
     void remove(event_mailbox &mailbox) noexcept;
 
+    // The addresses of that port could not be read: posts GID_CHANGE when it looks at the ports
+    // next.
+    void read_again(uint8_t port) noexcept
+    {
+        read_again_[port].store(true, std::memory_order_relaxed);
+    }
+
 private:
     friend struct ucs::owner_access;
 
@@ -57,6 +66,8 @@ private:
     std::mutex mutex_; // of mailboxes_
     std::vector<event_mailbox *> mailboxes_;
     std::vector<bool> active_; // ports as last seen, by number
+    std::array<std::atomic<bool>, UINT8_MAX + 1>
+        read_again_{}; // set by readers, cleared by thread_
     std::thread thread_;
 };
 

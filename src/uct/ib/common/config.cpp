@@ -2,6 +2,8 @@
 // The rows UFX_IB_*, UFX_RC_MLX5_* and UFX_RC_VERBS_*.
 #include "config.h"
 
+#include "send_credits.h"
+
 #include "ucs/config.h"
 #include "ucs/log.h"
 #include "uct/base/config.h"
@@ -34,6 +36,7 @@ struct rc_rows {
     size_t seg_size;
     unsigned tx_queue;
     unsigned tx_moderation;
+    unsigned tx_cq;
     unsigned rx_queue;
     unsigned cq_poll;
     unsigned fc_window;
@@ -90,11 +93,15 @@ constexpr ucs::config_option<rc_rows> rc_options[] = {
         .range(1024, 64 << 10),
     ucs::option<&rc_rows::tx_queue>("TX_QUEUE", "256",
                                     "Operations that an endpoint may have outstanding.")
-        .range(16, 16384),
+        .range(16, 4096), // more does not fit into the longest queue of ConnectX
     ucs::option<&rc_rows::tx_moderation>("TX_MODERATION", "64",
                                          "Unsignaled operations in a row; at most a quarter of "
                                          "TX_QUEUE is used.")
         .range(1, 1024),
+    ucs::option<&rc_rows::tx_cq>("TX_CQ", "16384",
+                                 "Completions of operations that an interface has room for; its "
+                                 "endpoints share it.")
+        .range(64, 1 << 22),
     ucs::option<&rc_rows::rx_queue>("RX_QUEUE", "1024",
                                     "Receive buffers of an interface, of SEG_SIZE each.")
         .range(64, 32768),
@@ -157,17 +164,32 @@ ucs::result<rc_config> read_config(rc_kind kind, std::span<const ufx_uct_config_
     made.path_mtu = as_mtu(own->path_mtu);
     made.seg_size = own->seg_size;
     made.tx_queue = own->tx_queue;
-    made.tx_moderation = std::min(own->tx_moderation, own->tx_queue / 4);
+    made.tx_moderation = own->tx_moderation;
+    made.tx_cq = own->tx_cq;
     made.rx_queue = own->rx_queue;
     made.cq_poll = own->cq_poll;
-    made.fc_window = std::min(own->fc_window, own->rx_queue / 2) & ~1u;
-    made.max_reads = own->max_reads;
+    made.fc_window = own->fc_window;
+    made.max_reads = made.max_own_reads = own->max_reads;
     made.blueflame = own->blueflame;
     if (made.budget.timeout == 0) {
         ufx_warn("the ACK timeout is off (TIMEOUT 0): a peer that dies stalls its operations for "
                  "ever; set UFX_IB_TIMEOUT to 1..31");
     }
     return made;
+}
+
+void fit(rc_config &config, const ibv_device_attr &device) noexcept
+{
+    const auto at_most = [](unsigned &value, int limit, unsigned least) {
+        value = std::max(std::min(value, static_cast<unsigned>(std::max(limit, 0))), least);
+    };
+    at_most(config.tx_queue, device.max_qp_wr - static_cast<int>(send_credits::reserved), 16);
+    at_most(config.tx_cq, device.max_cqe, 64);
+    at_most(config.rx_queue, std::min(device.max_srq_wr, device.max_cqe), 64);
+    at_most(config.max_reads, device.max_qp_rd_atom, 1);
+    at_most(config.max_own_reads, device.max_qp_init_rd_atom, 1);
+    config.tx_moderation = std::min(config.tx_moderation, config.tx_queue / 4);
+    config.fc_window = std::min(config.fc_window, config.rx_queue / 2) & ~1u;
 }
 
 const ufx_uct_config_row_t *config_rows(size_t *count)

@@ -10,6 +10,8 @@
 
 #include <ufx/uct_types.h>
 
+#include <infiniband/verbs.h>
+
 #include <span>
 #include <string>
 #include <vector>
@@ -28,10 +30,12 @@ struct rc_config {
     size_t seg_size;        // longest am, and longest bcopy
     unsigned tx_queue;      // operations of an ep
     unsigned tx_moderation; // unsignaled operations in a row, at most
+    unsigned tx_cq;         // completions of requests that an iface has room for
     unsigned rx_queue;      // receive buffers of an iface
     unsigned cq_poll;       // completions handled in one progress, of each queue
     unsigned fc_window;     // messages that a peer may send before it hears that they were handled
-    unsigned max_reads;     // outstanding reads and atomics, each way
+    unsigned max_reads;     // outstanding reads and atomics of peers here
+    unsigned max_own_reads; // outstanding reads and atomics to a peer
     bool blueflame;
 };
 
@@ -39,6 +43,9 @@ struct rc_config {
 // wins over the row of the same name for all.
 [[nodiscard]] ucs::result<rc_config> read_config(rc_kind kind,
                                                  std::span<const ufx_uct_config_entry_t> given);
+
+// Cuts it to what the device can do.
+void fit(rc_config &config, const ibv_device_attr &device) noexcept;
 
 // All settings, for ufx_uct_component::config_rows.
 [[nodiscard]] const ufx_uct_config_row_t *config_rows(size_t *count);

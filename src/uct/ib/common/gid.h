@@ -20,6 +20,14 @@ struct gid_entry {
     gid_type type;
     std::array<std::byte, 16> gid;
     std::string netdev; // empty: the kernel names none
+
+    // Names the same address of the port.
+    [[nodiscard]] bool is_same_as(const gid_entry &other) const noexcept
+    {
+        return index == other.index && gid == other.gid;
+    }
+
+    bool operator==(const gid_entry &) const = default;
 };
 
 // Indices from the best to the worst; those that must never be used (a null GID, and RoCE v1 while

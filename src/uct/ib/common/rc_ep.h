@@ -9,17 +9,25 @@
 #include "psn.h"
 #include "rc_qp.h"
 #include "send_request.h"
+#include "silence.h"
 
 #include "ucs/clock.h"
 #include "ucs/list.h"
 #include "uct/base/failover_ep.h"
 
 #include <optional>
+#include <vector>
 
 namespace ufx::uct::ib {
 
 template <class Hw>
 class rc_iface;
+
+// How long a broken queue pair may be silent, while its completions are waited for, before it is
+// destroyed: in general, if the device itself said that it broke, and if no completion can come.
+inline constexpr uint64_t quiet_limit_ns = ucs::ns_per_sec;
+inline constexpr uint64_t fatal_limit_ns = 20'000'000;
+inline constexpr uint64_t dead_limit_ns = 0;
 
 // The packet that the peer's responder expects next.
 struct rc_position {
@@ -61,11 +69,21 @@ public:
     // ---- Of ep_base and failover_ep ----------------------------------------------------------
     void quiesce() noexcept;
 
-    [[nodiscard]] bool can_post() const noexcept { return has_room() && flow_.may_send(); }
+    // What was refused last would be accepted now. It may wait for credit, which only messages
+    // need.
+    [[nodiscard]] bool can_post() noexcept
+    {
+        if (!has_room()) {
+            make_room();
+            return false;
+        }
+        return !waits_for_credit_ || flow_.may_send();
+    }
 
     [[nodiscard]] bool is_locally_quiet() const noexcept { return send_quiet_; }
 
-    [[nodiscard]] ufx_status_t make_quiet(ufx_uct_completion_t *quiet) noexcept;
+    // Throws bad_alloc.
+    [[nodiscard]] ufx_status_t make_quiet(ufx_uct_completion_t *quiet);
     [[nodiscard]] ucs::result<rc_position> parse_token(const void *token,
                                                        size_t length) const noexcept;
     [[nodiscard]] extent judge(const op_record &record, uint64_t index, const rc_position &position,
@@ -76,17 +94,17 @@ public:
     void sent(typename send_queue::completion_id id) noexcept;
     void send_failed(typename send_queue::completion_id id, const send_error &error) noexcept;
 
-    // The queue pair broke in a way that no completion tells.
-    void broke(const failure &what, int code, const char *text) noexcept;
+    // The queue pair broke in a way that no completion tells. The shortest limit holds, also if it
+    // had failed before.
+    void broke(const failure &what, int code, const char *text,
+               uint64_t limit_ns = quiet_limit_ns) noexcept;
 
-    // LAST_WQE_REACHED: what arrived is in the completion queue.
-    void reached_last_receive() noexcept { receives_ended_ = true; }
+    // LAST_WQE_REACHED: what arrived is in the completion queue, before `receives_end`.
+    void reached_last_receive(uint32_t receives_end) noexcept;
 
-    // The completion queue was empty since.
-    void receive_queue_was_empty() noexcept { receive_quiet_ = receive_quiet_ || receives_ended_; }
-
-    // A turn while it is unsettled; false: nothing is left to do.
-    [[nodiscard]] bool settle() noexcept;
+    // A turn while it is unsettled; false: nothing is left to do. `queues_empty`: no completion is
+    // left.
+    [[nodiscard]] bool settle(uint32_t receives_handled, bool queues_empty) noexcept;
 
     void owe_grant() noexcept;
     // The peer granted; false: it was not asked.
@@ -99,7 +117,7 @@ public:
 
     [[nodiscard]] bool is_connected() const noexcept { return connected_; }
 
-    // BLIND: the queue pair is gone.
+    // BLIND: nothing lands any more, but how far it got is not known. OPEN: it may go on.
     [[nodiscard]] ufx_uct_token_grade_t expected_psn(uint32_t &psn) const noexcept;
 
     [[nodiscard]] uint32_t qpn() const noexcept { return qpn_; }
@@ -112,6 +130,8 @@ private:
     [[nodiscard]] ufx_status_t register_records() noexcept;
 
     [[nodiscard]] bool has_room() const noexcept;
+    [[nodiscard]] bool can_send() const noexcept { return has_room() && flow_.may_send(); }
+
     [[nodiscard]] bool has_psn_room(uint32_t packets) const noexcept;
 
     void post_am(op_record &record, bool copied, std::span<const ibv_sge> pieces) noexcept;
@@ -122,7 +142,9 @@ private:
     // A request of the transport itself, without a record.
     void post_own(send_request request, uint32_t packets) noexcept;
     [[nodiscard]] bool signal_next(bool wanted) noexcept;
+    void make_room() noexcept;
     [[nodiscard]] ufx_status_t no_room() noexcept;
+    [[nodiscard]] ufx_status_t no_room_for_am() noexcept;
 
     [[nodiscard]] am_header next_header(uint8_t id) noexcept;
     [[nodiscard]] ibv_sge prefixed_piece(op_record &record, size_t length) noexcept;
@@ -143,6 +165,7 @@ private:
     void become_send_quiet() noexcept;
     void finish_quiet() noexcept;
     void give_up_waiting() noexcept;
+    [[nodiscard]] bool has_passed(uint32_t receives_handled) const noexcept;
     void destroy_qp() noexcept;
 
     rc_qp qp_;
@@ -155,17 +178,21 @@ private:
     uint32_t unsignaled_ = 0; // requests behind the last signaled one
     uint8_t mtu_shift_ = 0;
     bool connected_ = false;
+    bool fence_next_ = false;       // the next request waits for the reads before it
+    bool waits_for_credit_ = false; // the last post that was refused
     bool send_quiet_ = false;     // the device uses no buffer of ours
     bool receives_ended_ = false; // nothing arrives any more
     bool receive_quiet_ = false;  // and all that did was handled
-    bool blind_ = false;          // the queue pair had to go before it was quiet
+    bool gave_up_ = false;        // the queue pair had to go before it was quiet
     bool owes_grant_ = false;
     uint64_t tag_;
     uint64_t peer_tag_ = 0;
     uint64_t flush_addr_ = 0; // at the peer
     uint32_t flush_rkey_ = 0;
-    uint64_t quiet_deadline_ns_ = 0;
-    ufx_uct_completion_t *quiet_ = nullptr; // of invalidate
+    uint32_t receives_end_ = 0; // of receives_ended_
+    uint64_t silence_limit_ns_ = quiet_limit_ns;
+    silence silence_;                             // since it failed
+    std::vector<ufx_uct_completion_t *> waiters_; // of invalidate
 };
 
 } // namespace ufx::uct::ib

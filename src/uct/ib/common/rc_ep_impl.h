@@ -14,9 +14,6 @@
 
 namespace ufx::uct::ib {
 
-// How long completions of a broken queue pair are waited for before it is destroyed.
-inline constexpr uint64_t quiet_limit_ns = ucs::ns_per_sec;
-
 template <class Hw>
 ucs::result<ucs::owner<rc_ep<Hw>>> rc_ep<Hw>::create(iface_type &iface,
                                                      const ufx_uct_ep_params_t &params)
@@ -43,6 +40,7 @@ ucs::result<ucs::owner<rc_ep<Hw>>> rc_ep<Hw>::create(iface_type &iface,
     if (status != UFX_OK) {
         return status;
     }
+    iface.take_events_of_eps();
     iface.by_qpn().add(made->qpn_, *made);
     return made;
 }
@@ -111,19 +109,23 @@ ufx_status_t rc_ep<Hw>::connect_to_ep(const void *device_addr, const void *,
     if (!peer_port || !peer) {
         return UFX_ERR_BAD_MESSAGE;
     }
-    rc_port &port = this->iface().port();
+    const rc_port &port = this->iface().port();
     if (!port.reaches(*peer_port)) {
         return UFX_ERR_NET_UNREACHABLE;
     }
-    ufx_status_t status = UFX_OK;
-    do {
-        const port_path path = port.path();
-        mtu_shift_ = std::min(path.mtu_shift, peer_port->mtu_shift);
-        status =
-            qp_.connect(path, *peer_port, *peer, start_psn_, mtu_shift_, this->iface().config());
-    } while (status == UFX_ERR_INVALID_PARAM && port.try_next_gid());
-    if (status != UFX_OK) {
+    mtu_shift_ = std::min(port.address().mtu_shift, peer_port->mtu_shift);
+    size_t choice = 0;
+    connected how = connected::path_refused;
+    while (how == connected::path_refused && choice < port.choices()) {
+        how = qp_.connect(port.path(choice), *peer_port, *peer, start_psn_, mtu_shift_,
+                          this->iface().config());
+        choice += how == connected::path_refused ? 1 : 0;
+    }
+    if (how != connected::yes) {
         return UFX_ERR_IO;
+    }
+    if (choice != 0) {
+        this->iface().adopt_gid(choice);
     }
     peer_tag_ = peer->tag;
     flush_addr_ = peer->flush_addr;
@@ -172,6 +174,8 @@ void rc_ep<Hw>::sent(typename send_queue::completion_id id) noexcept
     release(position);
     if (!this->is_failed()) [[likely]] {
         end_until(position);
+    } else {
+        silence_.start(ucs::now_ns());
     }
 }
 
@@ -212,6 +216,7 @@ void rc_ep<Hw>::send_failed(typename send_queue::completion_id id, const send_er
     const uint64_t before = sends_.position_before(id);
     release(sends_.position_after(id));
     if (this->is_failed()) {
+        silence_.start(ucs::now_ns());
         return;
     }
     end_until(before);
@@ -232,8 +237,9 @@ void rc_ep<Hw>::send_failed(typename send_queue::completion_id id, const send_er
 }
 
 template <class Hw>
-void rc_ep<Hw>::broke(const failure &what, int code, const char *text) noexcept
+void rc_ep<Hw>::broke(const failure &what, int code, const char *text, uint64_t limit_ns) noexcept
 {
+    silence_limit_ns_ = std::min(silence_limit_ns_, limit_ns);
     if (this->is_failed() || this->is_destroyed()) {
         return;
     }
@@ -259,7 +265,6 @@ void rc_ep<Hw>::owe_grant() noexcept
     }
 }
 
-// One request is left for the end of the queue pair.
 template <class Hw>
 void rc_ep<Hw>::send_grant() noexcept
 {
@@ -267,7 +272,8 @@ void rc_ep<Hw>::send_grant() noexcept
         owes_grant_ = false;
         return;
     }
-    if (!sends_.has_room_for_own()) {
+    if (!sends_.has_room_for_own() || !this->iface().has_cq_room(2)) {
+        make_room();
         return;
     }
     owes_grant_ = false;
@@ -287,14 +293,14 @@ void rc_ep<Hw>::quiesce() noexcept
     if (!qp_.exists()) {
         return;
     }
-    quiet_deadline_ns_ = ucs::now_ns() + quiet_limit_ns;
+    silence_.start(ucs::now_ns());
     const bool broken = qp_.break_it() == UFX_OK;
     if (!connected_) {
         send_quiet_ = receives_ended_ = receive_quiet_ = true;
         return;
     }
     if (!broken) {
-        quiet_deadline_ns_ = 0; // nothing will come
+        silence_limit_ns_ = dead_limit_ns;
     } else if (unsignaled_ != 0) {
         post_own({.op = send_op::nop, .signaled = true}, 0);
     }
@@ -304,26 +310,52 @@ void rc_ep<Hw>::quiesce() noexcept
 }
 
 template <class Hw>
-bool rc_ep<Hw>::settle() noexcept
+void rc_ep<Hw>::reached_last_receive(uint32_t receives_end) noexcept
+{
+    receives_ended_ = true;
+    receives_end_ = receives_end;
+    silence_.start(ucs::now_ns());
+    if (!linked()) {
+        this->iface().add_unsettled(*this);
+    }
+}
+
+template <class Hw>
+bool rc_ep<Hw>::settle(uint32_t receives_handled, bool queues_empty) noexcept
 {
     if (owes_grant_) {
         send_grant();
-        return owes_grant_;
+    }
+    if (!this->is_failed() && receives_ended_ && queues_empty) {
+        broke({UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_OWN_QP}, 0,
+              "the queue pair is in an error that no completion told of");
     }
     if (!this->is_failed()) {
-        return false;
+        return owes_grant_ || receives_ended_;
     }
     if (!send_quiet_ && sends_.under_way() == 0) {
         become_send_quiet();
     }
-    if (!(send_quiet_ && receive_quiet_) && ucs::now_ns() >= quiet_deadline_ns_) {
-        give_up_waiting();
-    }
+    receive_quiet_ = receive_quiet_ || (receives_ended_ && has_passed(receives_handled));
     if (!(send_quiet_ && receive_quiet_)) {
-        return true;
+        if (!queues_empty) {
+            silence_.skip(ucs::now_ns());
+            return true;
+        }
+        if (silence_.look(ucs::now_ns()) < silence_limit_ns_) {
+            return true;
+        }
+        give_up_waiting();
     }
     finish_quiet();
     return false;
+}
+
+// All that had been received before the end was handled. Positions wrap.
+template <class Hw>
+bool rc_ep<Hw>::has_passed(uint32_t receives_handled) const noexcept
+{
+    return static_cast<int32_t>(receives_handled - receives_end_) >= 0;
 }
 
 template <class Hw>
@@ -336,9 +368,9 @@ void rc_ep<Hw>::become_send_quiet() noexcept
 template <class Hw>
 void rc_ep<Hw>::finish_quiet() noexcept
 {
-    ufx_uct_completion_t *quiet = std::exchange(quiet_, nullptr);
-    if (quiet != nullptr) {
-        finish(quiet, blind_ ? UFX_ERR_IO : UFX_OK);
+    const ufx_status_t status = gave_up_ ? UFX_ERR_IO : UFX_OK;
+    for (ufx_uct_completion_t *waiter : std::exchange(waiters_, {})) {
+        finish(waiter, status);
     }
 }
 
@@ -349,7 +381,7 @@ void rc_ep<Hw>::give_up_waiting() noexcept
 {
     ufx_warn("%s:%u qp 0x%06x did not become quiet and is destroyed",
              this->iface().domain().dev().name().c_str(), this->iface().port().number(), qpn_);
-    blind_ = true;
+    gave_up_ = true;
     destroy_qp();
     receives_ended_ = receive_quiet_ = true;
     if (!send_quiet_) {
@@ -364,18 +396,23 @@ void rc_ep<Hw>::destroy_qp() noexcept
         return;
     }
     this->iface().forget(qpn_); // where the library would lose what was received
-    qp_.destroy();
+    if (!qp_.destroy()) {
+        return;
+    }
     this->iface().forget(qpn_); // what came since
     release(sends_.posted());
+    static_cast<void>(signal_next(true)); // the tail needs no completion any more
 }
 
 template <class Hw>
-ufx_status_t rc_ep<Hw>::make_quiet(ufx_uct_completion_t *quiet) noexcept
+ufx_status_t rc_ep<Hw>::make_quiet(ufx_uct_completion_t *quiet)
 {
     if (send_quiet_ && receive_quiet_) {
-        return blind_ ? UFX_ERR_IO : UFX_OK;
+        return gave_up_ ? UFX_ERR_IO : UFX_OK;
     }
-    quiet_ = quiet;
+    if (quiet != nullptr) {
+        waiters_.push_back(quiet);
+    }
     return UFX_INPROGRESS;
 }
 
@@ -384,12 +421,15 @@ ufx_status_t rc_ep<Hw>::make_quiet(ufx_uct_completion_t *quiet) noexcept
 template <class Hw>
 ufx_uct_token_grade_t rc_ep<Hw>::expected_psn(uint32_t &psn) const noexcept
 {
-    if (!qp_.exists()) {
-        return UFX_UCT_GRADE_BLIND;
+    if (gave_up_) {
+        return qp_.exists() ? UFX_UCT_GRADE_OPEN : UFX_UCT_GRADE_BLIND;
     }
     const ucs::result<uint32_t> found = qp_.expected_psn();
     psn = found.value_or(0);
-    return found ? UFX_UCT_GRADE_EXACT : UFX_UCT_GRADE_OPEN;
+    if (found) {
+        return UFX_UCT_GRADE_EXACT;
+    }
+    return send_quiet_ && receive_quiet_ ? UFX_UCT_GRADE_BLIND : UFX_UCT_GRADE_OPEN;
 }
 
 template <class Hw>

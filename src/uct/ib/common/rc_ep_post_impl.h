@@ -14,32 +14,40 @@ namespace ufx::uct::ib {
 // the sequence space together with everything short.
 inline constexpr uint32_t max_packets_under_way = 1u << 22;
 
+// A completion for each part of any request, and one for the tail that it may begin.
+template <class Hw>
+inline constexpr uint32_t user_cq_room = Hw::send_queue::max_blocks + 1;
+
 template <class Hw>
 bool rc_ep<Hw>::has_room() const noexcept
 {
     return sends_.has_room(send_queue::max_blocks) && !this->queue_.full() &&
-           this->iface().has_cq_room(send_queue::max_blocks + send_queue::reserved);
+           this->iface().has_cq_room(user_cq_room<Hw>);
 }
 
 template <class Hw>
 bool rc_ep<Hw>::has_psn_room(uint32_t packets) const noexcept
 {
     const op_queue &queue = this->queue_;
-    if (queue.empty()) {
-        return true;
+    uint32_t under_way = 0;
+    if (!queue.empty()) {
+        const auto &front = const_cast<op_queue &>(queue).front();
+        under_way = (psn_ - static_cast<uint32_t>(front.transport[1])) & psn_mask;
     }
-    const auto &front = const_cast<op_queue &>(queue).front();
-    const auto first = static_cast<uint32_t>(front.transport[1] & psn_mask);
-    return ((psn_ - first) & psn_mask) + packets <= max_packets_under_way;
+    return under_way + packets <= max_packets_under_way;
 }
 
+// Whether the next request has a completion. Room for the one that will end an unsignaled tail is
+// taken when the tail begins, so that it can be ended at any time.
 template <class Hw>
 bool rc_ep<Hw>::signal_next(bool wanted) noexcept
 {
     if (wanted || unsignaled_ + 1 >= this->iface().config().tx_moderation) {
+        this->iface().give_cq_room(unsignaled_ != 0 ? 1 : 0);
         unsignaled_ = 0;
         return true;
     }
+    this->iface().take_cq_room(unsignaled_ == 0 ? 1 : 0);
     unsignaled_++;
     return false;
 }
@@ -49,6 +57,7 @@ void rc_ep<Hw>::post(op_record &record, send_request request, uint64_t length) n
 {
     const uint32_t packets = packets_of(length, mtu_shift_);
     request.signaled = signal_next(request.signaled || record.comp != nullptr);
+    request.fenced = std::exchange(fence_next_, false);
     const uint64_t before = sends_.posted();
     record.transport[1] = psn_ | uint64_t{packets} << 32;
     psn_ = psn_after(psn_, packets);
@@ -136,9 +145,9 @@ ufx_status_t rc_ep<Hw>::am_short(uint8_t id, uint64_t header, const void *payloa
         return UFX_ERR_INVALID_PARAM;
     }
     op_record *record =
-        can_post() ? push_am_short(this->queue_, id, header, payload, length) : nullptr;
+        can_send() ? push_am_short(this->queue_, id, header, payload, length) : nullptr;
     if (record == nullptr) {
-        return no_room();
+        return no_room_for_am();
     }
     const am_header head = next_header(id);
     const std::array pieces = {own_piece(reinterpret_cast<const std::byte *>(&head), sizeof(head)),
@@ -153,12 +162,12 @@ ssize_t rc_ep<Hw>::am_bcopy(uint8_t id, ufx_uct_pack_cb_t pack, void *arg, unsig
     if (id >= UFX_UCT_AM_ID_MAX) {
         return UFX_ERR_INVALID_PARAM;
     }
-    op_record *record =
-        can_post() ? push_am_bcopy(this->queue_, id, pack, arg, this->iface().config().seg_size,
-                                   sizeof(am_header))
-                   : nullptr;
+    op_record *record = can_send()
+                            ? push_am_bcopy(this->queue_, id, pack, arg,
+                                            this->iface().config().seg_size, sizeof(am_header))
+                            : nullptr;
     if (record == nullptr) {
-        return no_room();
+        return no_room_for_am();
     }
     const ibv_sge piece = prefixed_piece(*record, record->length);
     post_am(*record, piece.length <= send_queue::max_copied, {&piece, 1});
@@ -176,11 +185,11 @@ ufx_status_t rc_ep<Hw>::am_zcopy(uint8_t id, const void *header, size_t header_l
         !gather(iov, iov_count, pieces.data() + 1)) {
         return UFX_ERR_INVALID_PARAM;
     }
-    op_record *record = can_post() ? push_am_zcopy(this->queue_, id, header, header_length, iov,
+    op_record *record = can_send() ? push_am_zcopy(this->queue_, id, header, header_length, iov,
                                                    iov_count, comp, sizeof(am_header))
                                    : nullptr;
     if (record == nullptr) {
-        return no_room();
+        return no_room_for_am();
     }
     pieces[0] = prefixed_piece(*record, header_length);
     post_am(*record, false, {pieces.data(), iov_count + 1});
@@ -363,10 +372,12 @@ ufx_status_t rc_ep<Hw>::atomic64_cswap(uint64_t compare, uint64_t swap, uint64_t
 
 // ---- Order -----------------------------------------------------------------------------------
 
-// The responder executes requests in the order in which they were posted.
+// The responder executes requests in the order in which they were posted; but the answer of a read
+// may come after a later request has left.
 template <class Hw>
 ufx_status_t rc_ep<Hw>::fence() noexcept
 {
+    fence_next_ = true;
     return UFX_OK;
 }
 
@@ -408,10 +419,29 @@ ufx_status_t rc_ep<Hw>::flush(unsigned flags, ufx_uct_completion_t *comp)
 
 // What is under way and has no completion of its own would never make room.
 template <class Hw>
-ufx_status_t rc_ep<Hw>::no_room() noexcept
+void rc_ep<Hw>::make_room() noexcept
 {
     signal_tail();
+    if (!this->iface().has_cq_room(user_cq_room<Hw>)) {
+        this->iface().signal_tails();
+    }
+}
+
+template <class Hw>
+ufx_status_t rc_ep<Hw>::no_room() noexcept
+{
+    waits_for_credit_ = false;
+    make_room();
     return UFX_ERR_NO_RESOURCE;
+}
+
+// For a message: it may also be the peer's turn.
+template <class Hw>
+ufx_status_t rc_ep<Hw>::no_room_for_am() noexcept
+{
+    const ufx_status_t status = no_room();
+    waits_for_credit_ = !flow_.may_send();
+    return status;
 }
 
 template <class Hw>

@@ -57,7 +57,14 @@ public:
 
     [[nodiscard]] const rc_resources &resources() const noexcept { return resources_; }
 
-    [[nodiscard]] rc_port &port() noexcept { return port_; }
+    [[nodiscard]] const rc_port &port() const noexcept { return port_; }
+
+    // A connection was made with that one of the port's choices.
+    void adopt_gid(size_t choice) noexcept;
+
+    // What the mailbox holds of queue pairs is about those that are there, and those that were:
+    // before one is added that may have the number of an old one.
+    void take_events_of_eps() noexcept;
 
     [[nodiscard]] bool link_up() const noexcept { return link_up_; }
 
@@ -72,6 +79,9 @@ public:
     void take_cq_room(uint32_t blocks) noexcept { cq_room_ -= blocks; }
 
     void give_cq_room(uint32_t blocks) noexcept { cq_room_ += blocks; }
+
+    // The room is out, and idle eps may hold it: each tail gets a completion, once a poll.
+    [[gnu::cold]] void signal_tails() noexcept;
 
     void count_sent(size_t payload) noexcept { this->tx_bytes_ += payload; }
 
@@ -115,9 +125,13 @@ private:
     [[gnu::cold]] unsigned take_events() noexcept;
     void take_event(const async_event &event) noexcept;
     void take_port_event(ibv_event_type type) noexcept;
-    void settle(bool receives_empty) noexcept;
+    void read_port(const char *why) noexcept;
+    void tell_address() noexcept;
+    [[nodiscard]] bool has_news() const noexcept;
+    void settle(bool queues_empty) noexcept;
     [[gnu::cold]] void warn_unknown(uint32_t qpn) noexcept;
-    void fail_all(ufx_status_t status, ufx_uct_error_cause_t cause, const char *text) noexcept;
+    void fail_all(const failure &what, const char *text, uint64_t limit_ns) noexcept;
+    void lose_device(const char *text) noexcept;
 
     md &md_;
     rc_config config_;
@@ -130,9 +144,12 @@ private:
     qp_table<ep_type> by_qpn_;
     ucs::list<ep_type> unsettled_;
     int64_t cq_room_;
+    bool tails_signaled_ = false; // since the last poll
     bool orphans_ = false;  // an ep was destroyed in this round of progress
     bool link_up_ = true;   // false: cut by set_link
     bool link_told_ = true; // what the event callback knows
+    refreshed address_ = refreshed::unchanged; // since the event callback was told
+    std::vector<async_event> later_;           // events of the mailbox that wait for progress
 };
 
 } // namespace ufx::uct::ib

@@ -4,7 +4,7 @@
 #define UFX_UCT_IB_COMMON_RC_IFACE_IMPL_H
 
 #include "rc_ep_impl.h"
-#include "rc_iface.h"
+#include "rc_iface_events_impl.h"
 
 #include "uct/base/config.h"
 
@@ -22,6 +22,7 @@ ucs::result<ucs::owner<rc_iface<Hw>>> rc_iface<Hw>::open(md &domain,
     if (!config) {
         return config.error();
     }
+    fit(*config, domain.dev().attr());
     auto port = rc_port::open(domain.dev(), name.port, *config);
     if (!port) {
         return port.error();
@@ -58,7 +59,7 @@ rc_iface<Hw>::rc_iface(md &domain, const ufx_uct_iface_params_t &params, const r
       resources_(std::move(resources)), queues_(std::move(queues)),
       buffers_(domain, config.seg_size + sizeof(am_header),
                (params.field_mask & UFX_UCT_IFACE_PARAM_RX_HEADROOM) != 0 ? params.rx_headroom : 0),
-      slots_(queues_.slots()), cq_room_(resources_.send_cq_size)
+      slots_(queues_.slots()), cq_room_(config.tx_cq)
 {
     starved_.reserve(slots_.size());
 }
@@ -90,7 +91,7 @@ ufx_status_t rc_iface<Hw>::query(ufx_uct_iface_attr_t *attr) noexcept
 {
     using queue = typename Hw::send_queue;
     *attr = {};
-    attr->caps = this->caps() | UFX_UCT_CAP_ATOMIC_DEVICE | UFX_UCT_CAP_ORDERED;
+    attr->caps = this->caps() | UFX_UCT_CAP_ORDERED;
     attr->am = {.max_short = queue::max_copied - sizeof(am_header),
                 .max_bcopy = config_.seg_size,
                 .min_zcopy = 0,
@@ -105,8 +106,14 @@ ufx_status_t rc_iface<Hw>::query(ufx_uct_iface_attr_t *attr) noexcept
                  .max_hdr = 0};
     attr->get = attr->put;
     attr->get.max_short = op_record::inline_size;
-    attr->atomic64_post_ops = 1u << UFX_UCT_ATOMIC_ADD;
-    attr->atomic64_fetch_ops = 1u << UFX_UCT_ATOMIC_ADD;
+    if (md_.dev().attr().atomic_cap == IBV_ATOMIC_NONE) {
+        attr->caps &= ~uint64_t{UFX_UCT_CAP_ATOMIC64_POST | UFX_UCT_CAP_ATOMIC64_FETCH |
+                                UFX_UCT_CAP_ATOMIC64_CSWAP};
+    } else {
+        attr->caps |= UFX_UCT_CAP_ATOMIC_DEVICE;
+        attr->atomic64_post_ops = 1u << UFX_UCT_ATOMIC_ADD;
+        attr->atomic64_fetch_ops = 1u << UFX_UCT_ATOMIC_ADD;
+    }
     attr->device_addr_len = port_address::packed_size;
     attr->iface_addr_len = 0;
     attr->ep_addr_len = qp_address::packed_size;
@@ -130,6 +137,10 @@ size_t rc_iface<Hw>::max_zcopy() const noexcept
 template <class Hw>
 ufx_status_t rc_iface<Hw>::get_device_address(void *addr) noexcept
 {
+    read_port("asked for the address");
+    if (port_.is_stale()) {
+        return UFX_ERR_NO_DEVICE;
+    }
     pack(port_.address(), addr);
     return UFX_OK;
 }
@@ -160,13 +171,14 @@ ufx_status_t rc_iface<Hw>::event_fd_get(int *fd) noexcept
 template <class Hw>
 ufx_status_t rc_iface<Hw>::event_arm(unsigned) noexcept
 {
+    queues_.publish(); // what was given back since the last poll
     resources_.drain_channel([this](ibv_cq *cq) { queues_.count_event(cq); });
     resources_.mailbox->acknowledge();
     if (queues_.arm() != UFX_OK) {
         return UFX_ERR_IO;
     }
-    const bool work = !resources_.mailbox->empty() || queues_.has_completion() ||
-                      link_up_ != link_told_ || !unsettled_.empty() || this->must_progress();
+    const bool work =
+        has_news() || queues_.has_completion() || !unsettled_.empty() || this->must_progress();
     return work ? UFX_ERR_BUSY : UFX_OK;
 }
 
@@ -175,17 +187,30 @@ ufx_status_t rc_iface<Hw>::event_arm(unsigned) noexcept
 template <class Hw>
 ufx_status_t rc_iface<Hw>::flush(unsigned flags, ufx_uct_completion_t *comp)
 {
+    tails_signaled_ = false;
+    signal_tails();
+    return base::flush(flags, comp);
+}
+
+template <class Hw>
+void rc_iface<Hw>::signal_tails() noexcept
+{
+    if (std::exchange(tails_signaled_, true)) {
+        return;
+    }
     for (ep_type *ep : this->eps()) {
         if (!ep->is_failed()) {
             ep->signal_tail();
         }
     }
-    return base::flush(flags, comp);
 }
 
 template <class Hw>
 ufx_status_t rc_iface<Hw>::fence() noexcept
 {
+    for (ep_type *ep : this->eps()) {
+        static_cast<void>(ep->fence());
+    }
     return UFX_OK;
 }
 
@@ -216,21 +241,28 @@ ufx_status_t rc_iface<Hw>::set_link(int up) noexcept
 {
     link_up_ = up != 0;
     if (!link_up_) {
-        fail_all(UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_INJECTED,
-                 "the link was taken down by set_link");
+        fail_all({UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_INJECTED},
+                 "the link was taken down by set_link", quiet_limit_ns);
     }
     return UFX_OK;
 }
 
 template <class Hw>
-void rc_iface<Hw>::fail_all(ufx_status_t status, ufx_uct_error_cause_t cause,
-                            const char *text) noexcept
+void rc_iface<Hw>::fail_all(const failure &what, const char *text, uint64_t limit_ns) noexcept
 {
     for (ep_type *ep : this->eps()) {
         if (ep->is_connected()) {
-            ep->broke({status, cause}, 0, text);
+            ep->broke(what, 0, text, limit_ns);
         }
     }
+}
+
+// The device, or a queue that all eps use: no completion comes any more.
+template <class Hw>
+void rc_iface<Hw>::lose_device(const char *text) noexcept
+{
+    fail_all({UFX_ERR_IO, UFX_UCT_CAUSE_DEVICE_FATAL}, text, dead_limit_ns);
+    this->tell_event(UFX_UCT_IFACE_DEVICE_FATAL, UFX_UCT_CAUSE_DEVICE_FATAL, text);
 }
 
 // ---- Progress --------------------------------------------------------------------------------
@@ -240,7 +272,8 @@ unsigned rc_iface<Hw>::poll() noexcept
 {
     unsigned count = 0;
     orphans_ = false;
-    if (!resources_.mailbox->empty() || link_up_ != link_told_) [[unlikely]] {
+    tails_signaled_ = false;
+    if (has_news()) [[unlikely]] {
         count += take_events();
     }
     const unsigned received = queues_.poll_receives(
@@ -252,7 +285,7 @@ unsigned rc_iface<Hw>::poll() noexcept
             }
         });
     count += received;
-    count +=
+    const unsigned sent =
         queues_.poll_sends(config_.cq_poll, [this](uint32_t qpn, auto id, const send_error *error) {
             ep_type *ep = by_qpn_.find(qpn);
             if (ep == nullptr) [[unlikely]] {
@@ -265,8 +298,9 @@ unsigned rc_iface<Hw>::poll() noexcept
                 ep->send_failed(id, *error);
             }
         });
+    count += sent;
     if (!unsettled_.empty()) [[unlikely]] {
-        settle(received < config_.cq_poll);
+        settle(received < config_.cq_poll && sent < config_.cq_poll);
     }
     return count;
 }
@@ -279,15 +313,12 @@ void rc_iface<Hw>::warn_unknown(uint32_t qpn) noexcept
 }
 
 template <class Hw>
-void rc_iface<Hw>::settle(bool receives_empty) noexcept
+void rc_iface<Hw>::settle(bool queues_empty) noexcept
 {
     ucs::list<ep_type> again;
     while (!unsettled_.empty()) {
         ep_type &ep = *unsettled_.pop_front();
-        if (receives_empty) {
-            ep.receive_queue_was_empty();
-        }
-        if (ep.settle()) {
+        if (ep.settle(queues_.receives_handled(), queues_empty) && !ep.linked()) {
             again.push_back(ep);
         }
     }
@@ -385,89 +416,6 @@ void rc_iface<Hw>::forget(uint32_t qpn) noexcept
 {
     by_qpn_.remove(qpn);
     queues_.remove_of(qpn, [this](uint32_t slot) { give_slot(slot); });
-}
-
-// ---- Events ----------------------------------------------------------------------------------
-
-template <class Hw>
-unsigned rc_iface<Hw>::take_events() noexcept
-{
-    unsigned count = 0;
-    if (link_up_ != link_told_) {
-        link_told_ = link_up_;
-        this->tell_event(link_up_ ? UFX_UCT_IFACE_PORT_UP : UFX_UCT_IFACE_PORT_DOWN,
-                         UFX_UCT_CAUSE_INJECTED, "set_link");
-        ++count;
-    }
-    resources_.mailbox->acknowledge();
-    return count + static_cast<unsigned>(resources_.mailbox->drain(
-                       [this](ucs::owner<async_event> event) { take_event(*event); }));
-}
-
-template <class Hw>
-void rc_iface<Hw>::take_event(const async_event &event) noexcept
-{
-    const char *text = ibv_event_type_str(event.type);
-    ep_type *ep = nullptr;
-    switch (event.type) {
-    case IBV_EVENT_QP_FATAL:
-    case IBV_EVENT_QP_REQ_ERR:
-    case IBV_EVENT_QP_ACCESS_ERR:
-        ep = by_qpn_.find(event.qpn);
-        if (ep != nullptr) {
-            ep->broke({UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_OWN_QP}, event.type, text);
-        }
-        break;
-    case IBV_EVENT_QP_LAST_WQE_REACHED:
-        ep = by_qpn_.find(event.qpn);
-        if (ep != nullptr) {
-            ep->reached_last_receive();
-        }
-        break;
-    case IBV_EVENT_CQ_ERR:
-        if (event.cq == resources_.send_cq.get() || event.cq == resources_.receive_cq.get()) {
-            fail_all(UFX_ERR_IO, UFX_UCT_CAUSE_DEVICE_FATAL, text);
-            this->tell_event(UFX_UCT_IFACE_DEVICE_FATAL, UFX_UCT_CAUSE_DEVICE_FATAL, text);
-        }
-        break;
-    case IBV_EVENT_DEVICE_FATAL:
-        fail_all(UFX_ERR_IO, UFX_UCT_CAUSE_DEVICE_FATAL, text);
-        this->tell_event(UFX_UCT_IFACE_DEVICE_FATAL, UFX_UCT_CAUSE_DEVICE_FATAL, text);
-        break;
-    case IBV_EVENT_PORT_ERR:
-    case IBV_EVENT_PORT_ACTIVE:
-    case IBV_EVENT_GID_CHANGE:
-    case IBV_EVENT_LID_CHANGE:
-    case IBV_EVENT_PKEY_CHANGE:
-    case IBV_EVENT_CLIENT_REREGISTER:
-        if (event.port == port_.number()) {
-            take_port_event(event.type);
-        }
-        break;
-    default:
-        ufx_debug("%s: %s", md_.dev().name().c_str(), text);
-    }
-}
-
-template <class Hw>
-void rc_iface<Hw>::take_port_event(ibv_event_type type) noexcept
-{
-    const char *text = ibv_event_type_str(type);
-    if (type == IBV_EVENT_PORT_ERR) {
-        port_.refresh_state();
-        this->tell_event(UFX_UCT_IFACE_PORT_DOWN, UFX_UCT_CAUSE_PORT_DOWN, text);
-        return;
-    }
-    refreshed how = refreshed::failed;
-    static_cast<void>(ucs::guard([&] { how = port_.refresh(); }));
-    if (how != refreshed::unchanged) {
-        this->tell_event(UFX_UCT_IFACE_ADDR_CHANGED,
-                         how == refreshed::failed ? UFX_UCT_CAUSE_ADDR_REMOVED : UFX_UCT_CAUSE_NONE,
-                         text);
-    }
-    if (type == IBV_EVENT_PORT_ACTIVE) {
-        this->tell_event(UFX_UCT_IFACE_PORT_UP, UFX_UCT_CAUSE_NONE, text);
-    }
 }
 
 template <class Hw>

@@ -59,23 +59,37 @@ refreshed rc_port::refresh()
                   !now                 ? "the port cannot be queried"
                   : wanted_index_ >= 0 ? "the GID at UFX_IB_GID_INDEX is not set"
                                        : "no GID of the port can be used");
+        failed_ = true;
         return refreshed::failed;
     }
     if (wanted_index_ >= 0 && now->ethernet && usable.front().netdev.empty()) {
         ufx_warn("%s:%u: the GID at UFX_IB_GID_INDEX=%d has no network interface",
                  device_->name().c_str(), number_, wanted_index_);
     }
-    const bool first = usable_.empty();
-    const bool same = !first && usable.front().gid == usable_[chosen_].gid &&
-                      usable.front().index == usable_[chosen_].index && now->lid == state_.lid &&
+    const std::optional<size_t> chosen = same_choice(usable);
+    const bool same = chosen && !failed_ && now->lid == state_.lid &&
                       now->mtu_shift == state_.mtu_shift && now->ethernet == state_.ethernet;
-    state_ = *now;
-    if (same) {
-        return refreshed::unchanged;
+    if (same && usable != usable_) {
+        ufx_info("%s:%u: GIDs changed, but not %s, which is in use", device_->name().c_str(),
+                 number_, gid_text(usable_[chosen_].gid).data());
     }
+    state_ = *now;
     usable_ = std::move(usable);
-    chosen_ = 0;
-    return refreshed::changed;
+    chosen_ = chosen.value_or(0);
+    failed_ = false;
+    return same ? refreshed::unchanged : refreshed::changed;
+}
+
+// Where the GID in use is in a table that was read again; nothing if another one is better now.
+std::optional<size_t> rc_port::same_choice(const std::vector<gid_entry> &usable) const noexcept
+{
+    if (usable_.empty() || !usable.front().is_same_as(usable_.front())) {
+        return std::nullopt;
+    }
+    const auto found = std::find_if(usable.begin(), usable.end(), [this](const gid_entry &one) {
+        return one.is_same_as(usable_[chosen_]);
+    });
+    return found == usable.end() ? std::nullopt : std::optional<size_t>(found - usable.begin());
 }
 
 void rc_port::refresh_state() noexcept
@@ -96,23 +110,25 @@ port_address rc_port::address() const noexcept
             .gid = usable_[chosen_].gid};
 }
 
-port_path rc_port::path() const noexcept
+port_path rc_port::path(size_t choice) const noexcept
 {
     return {.port = number_,
             .ethernet = state_.ethernet,
-            .gid_index = static_cast<uint8_t>(usable_[chosen_].index),
+            .gid_index = static_cast<uint8_t>(usable_[place_of(choice)].index),
             .mtu_shift = address().mtu_shift};
 }
 
-bool rc_port::try_next_gid() noexcept
+// The chosen one comes first, the others keep their order.
+size_t rc_port::place_of(size_t choice) const noexcept
 {
-    if (wanted_index_ >= 0 || chosen_ + 1 >= usable_.size()) {
-        return false;
-    }
-    chosen_++;
+    return choice == 0 ? chosen_ : choice <= chosen_ ? choice - 1 : choice;
+}
+
+void rc_port::adopt(size_t choice) noexcept
+{
+    chosen_ = place_of(choice);
     ufx_warn("%s:%u: goes on with GID %u (%s)", device_->name().c_str(), number_,
              usable_[chosen_].index, gid_text(usable_[chosen_].gid).data());
-    return true;
 }
 
 bool rc_port::reaches(const port_address &peer) const noexcept

@@ -7,6 +7,9 @@
 #include "device.h"
 #include "rc_qp.h"
 
+#include <optional>
+#include <vector>
+
 namespace ufx::uct::ib {
 
 enum class refreshed : uint8_t { unchanged, changed, failed };
@@ -18,7 +21,7 @@ public:
                                                    const rc_config &config);
 
     // Asks the device again. Only `unchanged` leaves connections as they are; `failed` has said
-    // why.
+    // why, and what comes after it is `changed`, or `failed` again.
     [[nodiscard]] refreshed refresh();
 
     // Only whether it is active.
@@ -30,16 +33,26 @@ public:
 
     [[nodiscard]] port_address address() const noexcept;
 
-    [[nodiscard]] port_path path() const noexcept;
+    // GIDs that a connection may try, in their order: 0 is the one in use.
+    [[nodiscard]] size_t choices() const noexcept { return usable_.size(); }
 
-    // Goes on to the next best GID, once each; false if there is none, or it is not ours to choose.
-    [[nodiscard]] bool try_next_gid() noexcept;
+    [[nodiscard]] port_path path(size_t choice = 0) const noexcept;
+
+    // That one is in use from here on, until the best one changes.
+    void adopt(size_t choice) noexcept;
+
+    // The last refresh failed: the address is not known to be true.
+    [[nodiscard]] bool is_stale() const noexcept { return failed_; }
 
     // Could a peer with this address be reached?
     [[nodiscard]] bool reaches(const port_address &peer) const noexcept;
 
 private:
     rc_port(const device &on, uint8_t port, const rc_config &config) noexcept;
+
+    [[nodiscard]] std::optional<size_t>
+    same_choice(const std::vector<gid_entry> &usable) const noexcept;
+    [[nodiscard]] size_t place_of(size_t choice) const noexcept;
 
     const device *device_;
     uint8_t number_;
@@ -48,6 +61,7 @@ private:
     port_state state_{};
     std::vector<gid_entry> usable_; // best first
     size_t chosen_ = 0;             // of usable_
+    bool failed_ = false;
 };
 
 } // namespace ufx::uct::ib

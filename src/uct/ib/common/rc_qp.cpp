@@ -35,10 +35,9 @@ ibv_ah_attr way_to(const port_path &path, const port_address &peer, const rc_con
     return way;
 }
 
-ufx_status_t refused(const char *step, int error)
+void warn_refused(const ibv_qp *qp, const char *step, int error)
 {
-    ufx_warn("a queue pair cannot go to %s: %s", step, std::strerror(error));
-    return error == EINVAL ? UFX_ERR_INVALID_PARAM : UFX_ERR_IO;
+    ufx_warn("queue pair 0x%06x cannot go to %s: %s", qp->qp_num, step, std::strerror(error));
 }
 
 } // namespace
@@ -62,23 +61,42 @@ ucs::result<rc_qp> rc_qp::create(const params &wanted, uint8_t port) noexcept
                  wanted.max_requests, wanted.max_pieces, wanted.max_copied, std::strerror(error));
         return error == ENOMEM ? UFX_ERR_NO_MEMORY : UFX_ERR_IO;
     }
+    rc_qp made(std::move(qp));
+    if (const int error = made.initialize(port); error != 0) {
+        warn_refused(made.get(), "INIT", error);
+        return UFX_ERR_IO;
+    }
+    return made;
+}
+
+int rc_qp::initialize(uint8_t port) noexcept
+{
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_INIT;
     attr.port_num = port;
     attr.qp_access_flags =
         IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-    const int error = ibv_modify_qp(
-        qp.get(), &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-    if (error != 0) {
-        refused("INIT", error);
-        return UFX_ERR_IO;
-    }
-    return rc_qp(std::move(qp));
+    return ibv_modify_qp(get(), &attr,
+                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
-ufx_status_t rc_qp::connect(const port_path &path, const port_address &peer_port,
-                            const qp_address &peer, uint32_t own_psn, uint8_t mtu_shift,
-                            const rc_config &config) noexcept
+// Out of RTR, where it would receive from a peer for which nobody listens. Nothing was posted yet.
+void rc_qp::start_over(uint8_t port) noexcept
+{
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_RESET;
+    int error = ibv_modify_qp(get(), &attr, IBV_QP_STATE);
+    if (error == 0) {
+        error = initialize(port);
+    }
+    if (error != 0) {
+        warn_refused(get(), "INIT again", error);
+    }
+}
+
+connected rc_qp::connect(const port_path &path, const port_address &peer_port,
+                         const qp_address &peer, uint32_t own_psn, uint8_t mtu_shift,
+                         const rc_config &config) noexcept
 {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_RTR;
@@ -92,7 +110,8 @@ ufx_status_t rc_qp::connect(const port_path &path, const port_address &peer_port
                               IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                                   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     if (error != 0) {
-        return refused("RTR", error);
+        warn_refused(get(), "RTR", error);
+        return error == EINVAL ? connected::path_refused : connected::no;
     }
     attr = {};
     attr.qp_state = IBV_QPS_RTS;
@@ -100,11 +119,16 @@ ufx_status_t rc_qp::connect(const port_path &path, const port_address &peer_port
     attr.timeout = config.budget.timeout;
     attr.retry_cnt = config.budget.retry_count;
     attr.rnr_retry = config.budget.rnr_retry;
-    attr.max_rd_atomic = static_cast<uint8_t>(std::min(config.max_reads, peer.max_reads));
+    attr.max_rd_atomic = static_cast<uint8_t>(std::min(config.max_own_reads, peer.max_reads));
     error = ibv_modify_qp(get(), &attr,
                           IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                               IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-    return error == 0 ? UFX_OK : refused("RTS", error);
+    if (error != 0) {
+        warn_refused(get(), "RTS", error);
+        start_over(path.port);
+        return connected::no;
+    }
+    return connected::yes;
 }
 
 ufx_status_t rc_qp::break_it() noexcept
@@ -112,6 +136,17 @@ ufx_status_t rc_qp::break_it() noexcept
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_ERR;
     return ibv_modify_qp(get(), &attr, IBV_QP_STATE) == 0 ? UFX_OK : UFX_ERR_IO;
+}
+
+bool rc_qp::destroy() noexcept
+{
+    ibv_qp *qp = qp_.release();
+    if (const int error = ibv_destroy_qp(qp); error != 0) {
+        ufx_warn("queue pair 0x%06x cannot be destroyed: %s", qp->qp_num, std::strerror(error));
+        qp_.reset(qp); // tried once more at the end
+        return false;
+    }
+    return true;
 }
 
 ucs::result<uint32_t> rc_qp::expected_psn() const noexcept

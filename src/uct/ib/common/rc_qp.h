@@ -17,6 +17,12 @@ struct port_path {
     uint8_t mtu_shift; // of the port
 };
 
+enum class connected : uint8_t {
+    yes,
+    path_refused, // EINVAL on the way to RTR: another GID may do
+    no,
+};
+
 class rc_qp {
 public:
     struct params {
@@ -33,10 +39,10 @@ public:
     // In INIT, with remote access allowed.
     [[nodiscard]] static ucs::result<rc_qp> create(const params &wanted, uint8_t port) noexcept;
 
-    // To RTS. INVALID_PARAM: the device refuses this path (EINVAL); IO: something else.
-    [[nodiscard]] ufx_status_t connect(const port_path &path, const port_address &peer_port,
-                                       const qp_address &peer, uint32_t own_psn, uint8_t mtu_shift,
-                                       const rc_config &config) noexcept;
+    // To RTS. Otherwise it is where it was before, and receives nothing.
+    [[nodiscard]] connected connect(const port_path &path, const port_address &peer_port,
+                                    const qp_address &peer, uint32_t own_psn, uint8_t mtu_shift,
+                                    const rc_config &config) noexcept;
 
     // From any state; what is outstanding is flushed. IO: the device refuses.
     [[nodiscard]] ufx_status_t break_it() noexcept;
@@ -50,10 +56,14 @@ public:
 
     [[nodiscard]] bool exists() const noexcept { return qp_ != nullptr; }
 
-    void destroy() noexcept { qp_.reset(); }
+    // False: the device refuses, and it may still be alive.
+    [[nodiscard]] bool destroy() noexcept;
 
 private:
     using qp_owner = ucs::c_owner<ibv_qp, ibv_destroy_qp>;
+
+    [[nodiscard]] int initialize(uint8_t port) noexcept;
+    void start_over(uint8_t port) noexcept;
 
     explicit rc_qp(qp_owner qp) noexcept : qp_(std::move(qp)) {}
 

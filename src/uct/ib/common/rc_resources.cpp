@@ -14,9 +14,6 @@ namespace ufx::uct::ib {
 
 namespace {
 
-// Requests of all eps together that may be under way, so that every one can have a completion.
-constexpr unsigned send_cq_wanted = 16384;
-
 ufx_status_t failed(const md &domain, const char *what)
 {
     const int error = errno;
@@ -38,10 +35,8 @@ ucs::result<rc_resources> rc_resources::create(const md &domain, const rc_config
     if (flags < 0 || ::fcntl(made.channel->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
         return failed(domain, "completion channel that does not block");
     }
-    const int most = domain.dev().attr().max_cqe;
-    made.send_cq_size = std::min(send_cq_wanted, static_cast<unsigned>(most));
-    made.send_cq.reset(ibv_create_cq(context, static_cast<int>(made.send_cq_size), nullptr,
-                                     made.channel.get(), 0));
+    made.send_cq.reset(
+        ibv_create_cq(context, static_cast<int>(config.tx_cq), nullptr, made.channel.get(), 0));
     made.receive_cq.reset(
         ibv_create_cq(context, static_cast<int>(config.rx_queue), nullptr, made.channel.get(), 0));
     if (made.send_cq == nullptr || made.receive_cq == nullptr) {

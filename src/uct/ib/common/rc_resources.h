@@ -29,7 +29,6 @@ struct rc_resources {
     ucs::owner<ucs::event_loop> loop; // of the channel and the mailbox
     std::unique_ptr<std::array<std::byte, 64>> flush_bytes;
     mr_owner flush_mr; // what a peer's flush reads
-    uint32_t send_cq_size;
     uint32_t srq_size; // receive buffers that fit for sure
 
     [[nodiscard]] static ucs::result<rc_resources> create(const md &domain,

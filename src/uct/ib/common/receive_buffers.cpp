@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace ufx::uct::ib {
 
@@ -32,10 +33,13 @@ bool receive_buffers::grow() noexcept
     }
     mr_owner mr = domain_.register_memory(memory.get(), bytes, IBV_ACCESS_LOCAL_WRITE);
     if (mr == nullptr) {
-        ufx_warn("%s: receive buffers cannot be registered: %s", domain_.dev().name().c_str(),
-                 std::strerror(errno));
+        if (!std::exchange(warned_, true)) {
+            ufx_warn("%s: receive buffers cannot be registered: %s", domain_.dev().name().c_str(),
+                     std::strerror(errno));
+        }
         return false;
     }
+    warned_ = false;
     const size_t skip = -reinterpret_cast<uintptr_t>(memory.get()) & (alignment - 1);
     for (size_t i = chunk_buffers; i-- > 0;) {
         give_back(::new (memory.get() + skip + i * stride) receive_buffer{mr->lkey, nullptr});

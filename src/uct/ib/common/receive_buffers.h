@@ -79,6 +79,7 @@ private:
     size_t offset_; // of the data in a buffer
     receive_buffer *free_ = nullptr;
     std::vector<chunk> chunks_;
+    bool warned_ = false; // since a chunk was made
 };
 
 } // namespace ufx::uct::ib

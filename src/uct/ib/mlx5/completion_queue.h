@@ -30,6 +30,18 @@ public:
 
     void pop() noexcept { ++index_; }
 
+    // How many were popped, and how many will have been when all that are there now are; they wrap.
+    [[nodiscard]] uint32_t position() const noexcept { return index_; }
+
+    [[nodiscard]] uint32_t end() const noexcept
+    {
+        uint32_t end = index_;
+        while (end - index_ < count_ && is_ours(end)) {
+            ++end;
+        }
+        return end;
+    }
+
     // Tells the device how far the queue was read, so that it may write further.
     void publish() noexcept
     {
@@ -85,10 +97,7 @@ private:
 template <class F>
 void completion_queue::remove_of(uint32_t qpn, F &&dropped) noexcept
 {
-    uint32_t end = index_;
-    while (end - index_ < count_ && is_ours(end)) {
-        ++end;
-    }
+    const uint32_t end = this->end();
     after_device_wrote();
     for (uint32_t i = index_; i != end; ++i) {
         if (qpn_of(*at(i)) == qpn) {

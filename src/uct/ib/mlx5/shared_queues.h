@@ -63,10 +63,15 @@ public:
         }
         if (count != 0) {
             receives_.publish();
-            slots_.publish();
         }
+        slots_.publish();
         return count;
     }
+
+    // Receives that were handled, and those with all that are there now. Both wrap.
+    [[nodiscard]] uint32_t receives_handled() const noexcept { return receives_.position(); }
+
+    [[nodiscard]] uint32_t receives_end() noexcept { return receives_.end(); }
 
     [[nodiscard]] uint32_t slots() const noexcept { return slots_.slots(); }
 
@@ -75,8 +80,10 @@ public:
         slots_.set_buffer(slot, address, length, lkey);
     }
 
-    // Seen by the device at the end of a poll of receives.
+    // Seen by the device at the end of a poll of receives, or after publish().
     void give(uint32_t slot) noexcept { slots_.give(slot); }
+
+    void publish() noexcept { slots_.publish(); }
 
     [[nodiscard]] ufx_status_t give_all() noexcept
     {

@@ -24,17 +24,22 @@ public:
     // What is received into the slot goes there; for a slot that the device does not hold.
     void set_buffer(uint32_t slot, void *address, uint32_t length, uint32_t lkey) noexcept;
 
-    // The slot's buffer may be received into again.
+    // The slot's buffer may be received into again, once that is published.
     void give(uint32_t slot) noexcept
     {
         next_seg(tail_)->next_wqe_index = htobe16(static_cast<uint16_t>(slot));
         tail_ = slot;
         ++given_;
+        unpublished_ = true;
     }
 
     // Tells the device of what was given.
     void publish() noexcept
     {
+        if (!unpublished_) {
+            return;
+        }
+        unpublished_ = false;
         before_device_reads();
         *record_ = htobe32(given_ & 0xffff);
     }
@@ -43,6 +48,7 @@ public:
     void give_all() noexcept
     {
         given_ = slots_ - 1;
+        unpublished_ = true;
         publish();
     }
 
@@ -60,6 +66,7 @@ private:
     uint32_t slots_;
     uint32_t tail_;
     uint32_t given_ = 0;
+    bool unpublished_ = false;
 };
 
 } // namespace ufx::uct::ib::mlx5

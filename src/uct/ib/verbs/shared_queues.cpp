@@ -15,7 +15,7 @@ ucs::result<shared_queues> shared_queues::take(const rc_resources &resources)
 }
 
 shared_queues::shared_queues(const rc_resources &resources)
-    : sends_{resources.send_cq.get(), {}}, receives_{resources.receive_cq.get(), {}},
+    : sends_{resources.send_cq.get(), {}, 0}, receives_{resources.receive_cq.get(), {}, 0},
       srq_(resources.srq.get()), buffers_(resources.srq_size)
 {
     sends_.waiting.reserve(static_cast<size_t>(sends_.cq->cqe) + 1);
@@ -27,11 +27,11 @@ ufx_status_t shared_queues::give_all() noexcept
 {
     given_.resize(buffers_.size());
     std::iota(given_.begin(), given_.end(), 0u);
-    publish();
+    post_given();
     return given_.empty() ? UFX_OK : UFX_ERR_IO;
 }
 
-void shared_queues::publish() noexcept
+void shared_queues::post_given() noexcept
 {
     size_t done = 0;
     for (; done < given_.size(); done++) {
@@ -73,15 +73,16 @@ void shared_queues::take_in(queue &from) noexcept
 
 size_t shared_queues::next_of(queue &from, std::span<ibv_wc> room) noexcept
 {
-    if (from.waiting.empty()) [[likely]] {
-        const int found = ibv_poll_cq(from.cq, static_cast<int>(room.size()), room.data());
-        return static_cast<size_t>(std::max(found, 0));
-    }
     const size_t count = std::min(from.waiting.size(), room.size());
-    const auto end = from.waiting.begin() + static_cast<std::ptrdiff_t>(count);
-    std::copy(from.waiting.begin(), end, room.begin());
-    from.waiting.erase(from.waiting.begin(), end);
-    return count;
+    if (count != 0) [[unlikely]] {
+        const auto end = from.waiting.begin() + static_cast<std::ptrdiff_t>(count);
+        std::copy(from.waiting.begin(), end, room.begin());
+        from.waiting.erase(from.waiting.begin(), end);
+    }
+    room = room.subspan(count);
+    const int found =
+        room.empty() ? 0 : ibv_poll_cq(from.cq, static_cast<int>(room.size()), room.data());
+    return count + static_cast<size_t>(std::max(found, 0));
 }
 
 } // namespace ufx::uct::ib::verbs

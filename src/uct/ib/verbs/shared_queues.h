@@ -38,10 +38,17 @@ public:
             handle(wc.qp_num, static_cast<uint32_t>(wc.wr_id), size_t{wc.byte_len},
                    wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV);
         });
-        if (count != 0) {
-            publish();
-        }
+        publish();
         return count;
+    }
+
+    // Receives that were handled, and those with all that are there now. Both wrap.
+    [[nodiscard]] uint32_t receives_handled() const noexcept { return receives_.handled; }
+
+    [[nodiscard]] uint32_t receives_end() noexcept
+    {
+        take_in(receives_);
+        return receives_.handled + static_cast<uint32_t>(receives_.waiting.size());
     }
 
     [[nodiscard]] uint32_t slots() const noexcept { return static_cast<uint32_t>(buffers_.size()); }
@@ -51,8 +58,20 @@ public:
         buffers_[slot] = {reinterpret_cast<uint64_t>(address), length, lkey};
     }
 
-    // Posted at the end of a poll of receives.
-    void give(uint32_t slot) noexcept { given_.push_back(slot); }
+    // Posted at the end of a poll of receives, or by publish().
+    void give(uint32_t slot) noexcept
+    {
+        given_.push_back(slot);
+        unpublished_ = true;
+    }
+
+    void publish() noexcept
+    {
+        if (unpublished_) {
+            unpublished_ = false; // what is refused waits for the next one that is given
+            post_given();
+        }
+    }
 
     [[nodiscard]] ufx_status_t give_all() noexcept;
 
@@ -68,13 +87,16 @@ public:
     template <class F>
     void remove_of(uint32_t qpn, F &&give) noexcept
     {
+        take_in(sends_);
+        std::erase_if(sends_.waiting, [&](const ibv_wc &wc) { return wc.qp_num == qpn; });
         take_in(receives_);
-        std::erase_if(receives_.waiting, [&](const ibv_wc &wc) {
-            if (wc.qp_num == qpn) {
-                give(static_cast<uint32_t>(wc.wr_id));
-            }
-            return wc.qp_num == qpn;
-        });
+        receives_.handled +=
+            static_cast<uint32_t>(std::erase_if(receives_.waiting, [&](const ibv_wc &wc) {
+                if (wc.qp_num == qpn) {
+                    give(static_cast<uint32_t>(wc.wr_id));
+                }
+                return wc.qp_num == qpn;
+            }));
         publish();
     }
 
@@ -84,6 +106,7 @@ private:
     struct queue {
         ibv_cq *cq;
         std::vector<ibv_wc> waiting; // taken in and not handed out; has room for all
+        uint32_t handled = 0;        // handed out; wraps
     };
 
     // All that the queue holds.
@@ -98,6 +121,7 @@ private:
             const size_t room = std::min<size_t>(batch.size(), most - count);
             const size_t found = next_of(from, {batch.data(), room});
             for (size_t i = 0; i < found; i++) {
+                from.handled++;
                 handle(batch[i]);
             }
             count += static_cast<unsigned>(found);
@@ -110,13 +134,14 @@ private:
 
     [[nodiscard]] static size_t next_of(queue &from, std::span<ibv_wc> room) noexcept;
 
-    void publish() noexcept;
+    void post_given() noexcept;
 
     queue sends_;
     queue receives_;
     ibv_srq *srq_;
     std::vector<ibv_sge> buffers_; // by slot
     std::vector<uint32_t> given_;  // to be posted; has room for all
+    bool unpublished_ = false;
 };
 
 } // namespace ufx::uct::ib::verbs

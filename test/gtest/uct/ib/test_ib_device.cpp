@@ -1,136 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The RC transports on a device whose faults can be commanded: what landed, what failed, and what
 // did not. Without the software ConnectX these cases are skipped.
-#include "common/skip.h"
-#include "uct/conformance/harness.h"
+#include "rc_rig.h"
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <string>
 
 using namespace ufx::test;
-
-namespace {
-
-constexpr size_t MTU = 4096;
-
-// Runs `ufx_swhca ctl` on the fabric of this process. Rules stay: they name a queue pair, or a
-// device that nothing else uses.
-void command(const std::string &rule)
-{
-    const std::string line = std::string(UFX_TOP_BUILDDIR) + "/ufx_swhca ctl --dir " +
-                             std::getenv("UFX_SWHCA_DIR") + " '" + rule + "'";
-    REQUIRE(std::system(line.c_str()) == 0); // NOLINT: the words are ours
-}
-
-// Both transports.
-void for_each_rc(const std::function<void(const uct_resource &)> &body)
-{
-    if (std::getenv("UFX_SWHCA_DIR") == nullptr) {
-        skip("not on a software ConnectX");
-        return;
-    }
-    int ran = 0;
-    for (const uct_resource &resource : conformance_resources()) {
-        if (resource.dev == "mlx5_0:1") {
-            INFO("transport " << resource.name());
-            body(resource);
-            ++ran;
-        }
-    }
-    CHECK(ran == 2);
-}
-
-struct rc_pair : uct_pair {
-    explicit rc_pair(const uct_resource &resource, size_t size = 1 << 20)
-        : uct_pair(resource), target(*this, size), data(*this, size)
-    {
-        data.fill(3);
-        a().error_answer = UFX_INPROGRESS;
-    }
-
-    ufx_status_t put(size_t offset, size_t length, counted &done)
-    {
-        const ufx_uct_iov_t iov = data.iov(offset, length);
-        return ufx_uct_ep_put_zcopy(ep, &iov, 1, target.addr(offset), target.rkey, &done);
-    }
-
-    [[nodiscard]] bool landed(size_t offset, size_t length) const
-    {
-        return std::memcmp(target.bytes + offset, data.bytes.data() + offset, length) == 0;
-    }
-
-    // For a rule about what this ep's queue pair sends.
-    static std::string sent_by(ufx_uct_ep_h ep)
-    {
-        ufx_uct_ep_attr_t attr{};
-        attr.field_mask = UFX_UCT_EP_ATTR_LOCAL_NAME;
-        REQUIRE(ufx_uct_ep_query(ep, &attr) == UFX_OK);
-        const char *number = std::strstr(attr.name, "0x");
-        REQUIRE(number != nullptr);
-        return "qpn " + std::to_string(std::strtoul(number, nullptr, 16)) + " ";
-    }
-
-    // Closes the receiving side and asks it what the sender's token says.
-    struct position {
-        uint8_t bytes[UFX_UCT_TOKEN_MAX];
-        size_t length;
-        ufx_uct_token_grade_t grade;
-    };
-    position close_target()
-    {
-        counted quiet;
-        const ufx_status_t status = ufx_uct_ep_invalidate(peer, &quiet);
-        if (status == UFX_INPROGRESS) {
-            REQUIRE(wait([&] { return quiet.done(); }));
-            CHECK(quiet.result == UFX_OK);
-        } else {
-            CHECK(status == UFX_OK);
-        }
-        ufx_uct_ep_attr_t attr{};
-        attr.field_mask = UFX_UCT_EP_ATTR_TX_TOKEN;
-        REQUIRE(ufx_uct_ep_query(ep, &attr) == UFX_OK);
-        position found{};
-        REQUIRE(ufx_uct_iface_query_token(b().iface, attr.tx_token, attr.tx_token_len, found.bytes,
-                                          &found.length, &found.grade) == UFX_OK);
-        return found;
-    }
-
-    void close_source()
-    {
-        counted quiet;
-        if (ufx_uct_ep_invalidate(ep, &quiet) == UFX_INPROGRESS) {
-            REQUIRE(wait([&] { return quiet.done(); }));
-        }
-    }
-
-    struct judged {
-        ufx_uct_op_kind_t kind;
-        ufx_uct_verdict_t verdict;
-        size_t bytes;
-    };
-    std::vector<judged> purge(const position &token)
-    {
-        std::vector<judged> all;
-        REQUIRE(
-            ufx_uct_ep_outstanding_purge(
-                ep, token.grade, token.bytes, token.length,
-                [](void *arg, const ufx_uct_op_desc_t *op, ufx_uct_verdict_t verdict,
-                   size_t bytes) noexcept {
-                    static_cast<std::vector<judged> *>(arg)->push_back({op->kind, verdict, bytes});
-                    return UFX_OK;
-                },
-                &all) == UFX_OK);
-        return all;
-    }
-
-    remote_memory target;
-    local_memory data;
-};
-
-} // namespace
 
 TEST_CASE("rc: with all answers lost, the token tells puts that landed from reads without data",
           "[.][hca][U01][U10][M23]")
@@ -198,9 +74,7 @@ TEST_CASE("rc: an event of one queue pair fails its ep alone, without a completi
         CHECK(pair.a().error_cause == UFX_UCT_CAUSE_OWN_QP);
         CHECK(state_of(sibling.a) == UFX_UCT_EP_LIVE);
         counted done;
-        const ufx_uct_iov_t iov = pair.data.iov(0, 64);
-        REQUIRE(ufx_uct_ep_put_zcopy(sibling.a, &iov, 1, pair.target.addr(), pair.target.rkey,
-                                     &done) == UFX_INPROGRESS);
+        REQUIRE(pair.put_on(sibling.a, 0, 64, done) == UFX_INPROGRESS);
         REQUIRE(pair.wait([&] { return done.done(); }));
         CHECK(done.result == UFX_OK);
     });
@@ -297,11 +171,8 @@ TEST_CASE("rc: the death of a device fails all its eps at once, and says so", "[
 {
     for_each_rc([](const uct_resource &resource) {
         // A device of its own, which is dead afterwards.
-        uct_resource doomed = resource;
         const std::string name = resource.tl == "rc_mlx5" ? "mlx5_1" : "mlx5_2";
-        doomed.md = name;
-        doomed.dev = name + ":1";
-        rc_pair pair(doomed);
+        rc_pair pair(on_device(resource, name));
         const auto second = pair.connect();
         pair.a().error_answer = UFX_OK;
         counted done;

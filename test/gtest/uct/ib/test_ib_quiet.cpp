@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How an RC ep becomes quiet: when a device gives no completion, when others never stop, when it
+// cannot be destroyed; and what its token is then.
+#include "rc_rig.h"
+#include "verbs_calls.h"
+
+#include "uct/ib/common/silence.h"
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <chrono>
+
+using namespace ufx::test;
+using ufx::uct::ib::silence;
+
+namespace {
+
+constexpr uint64_t ms = 1'000'000;
+
+// Progress until `done`; gives the milliseconds.
+int64_t time_until(rc_pair &pair, const std::function<bool()> &done)
+{
+    const auto start = std::chrono::steady_clock::now();
+    REQUIRE(pair.wait(done));
+    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
+                                                                 start)
+        .count();
+}
+
+} // namespace
+
+TEST_CASE("ib: silence counts only while somebody listens", "[ib]")
+{
+    silence nothing;
+    nothing.start(1000 * ms);
+    CHECK(nothing.look(1010 * ms) == 10 * ms);
+    CHECK(nothing.look(1050 * ms) == 50 * ms);
+    CHECK(nothing.look(9050 * ms) == 150 * ms); // was away
+    nothing.skip(9150 * ms);                    // something of others was there
+    CHECK(nothing.look(9160 * ms) == 160 * ms);
+    nothing.start(9170 * ms); // was heard
+    CHECK(nothing.look(9180 * ms) == 10 * ms);
+}
+
+TEST_CASE("rc: the event of a queue pair ends its operations without a completion, at once, and "
+          "nobody else's",
+          "[.][hca][M01]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        for (const char *event : {"QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR"}) {
+            INFO(event);
+            rc_pair pair(resource);
+            pair.a().error_answer = UFX_OK;
+            const auto sibling = pair.connect();
+            counted done;
+            counted of_sibling;
+            command("hca mlx5_0 stall-cq");
+            REQUIRE(pair.put(0, 64, done) == UFX_INPROGRESS);
+            REQUIRE(pair.put_on(sibling.a, 64, 64, of_sibling) == UFX_INPROGRESS);
+            command(rc_pair::sent_by(pair.ep) + "event " + event);
+            const int64_t took = time_until(pair, [&] { return done.done(); });
+            CHECK(took <
+                  500); // 20 ms of silence, and room for a busy machine; never the whole second
+            CHECK(done.result < 0);
+            CHECK(pair.a().failed_ep == pair.ep);
+            CHECK(pair.a().errors == 1);
+            CHECK(state_of(sibling.a) == UFX_UCT_EP_LIVE);
+            CHECK(of_sibling.calls == 0);
+            command("hca mlx5_0 unstall-cq");
+            REQUIRE(pair.wait([&] { return of_sibling.done(); }));
+            CHECK(of_sibling.result == UFX_OK);
+        }
+    });
+}
+
+TEST_CASE("rc: a queue pair of which an event says that it broke still tells how far it got",
+          "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        rc_pair pair(resource);
+        counted done;
+        REQUIRE(pair.put(0, 64, done) == UFX_INPROGRESS);
+        REQUIRE(pair.wait([&] { return done.done(); }));
+        command(rc_pair::sent_by(pair.peer) + "event QP_FATAL");
+        REQUIRE(pair.wait([&] { return pair.b().errors != 0; }));
+        CHECK(pair.close_target().grade == UFX_UCT_GRADE_EXACT);
+    });
+}
+
+TEST_CASE("rc: a queue pair that breaks behind its owner's back fails its ep, also an idle one",
+          "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        rc_pair pair(resource);
+        command(rc_pair::sent_by(pair.ep) + "qp-error");
+        REQUIRE(pair.wait([&] { return pair.a().errors != 0; }));
+        CHECK(pair.a().error_cause == UFX_UCT_CAUSE_OWN_QP);
+        pair.close_source();
+    });
+}
+
+TEST_CASE("rc: everybody who waits for an ep to become quiet hears of it, once", "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        rc_pair pair(resource);
+        counted first;
+        counted second;
+        REQUIRE(ufx_uct_ep_invalidate(pair.ep, &first) == UFX_INPROGRESS);
+        REQUIRE(ufx_uct_ep_invalidate(pair.ep, &second) == UFX_INPROGRESS);
+        REQUIRE(pair.wait([&] { return first.done() && second.done(); }));
+        pair.turn(10);
+        CHECK(first.calls == 1);
+        CHECK(second.calls == 1);
+    });
+}
+
+TEST_CASE("rc: an ep becomes quiet though messages of others never stop", "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        const rc_setting one_at_a_time(resource, "CQ_POLL", "1");
+        rc_pair pair(resource);
+        const auto busy = pair.connect();
+        inbox received(pair.b().iface, 5);
+        const auto send = [&] {
+            // Ahead of what is polled, so that no poll ever finds the queue empty.
+            while (ufx_uct_ep_am_short(busy.a, 5, 1, nullptr, 0) == UFX_OK) {
+            }
+        };
+        received.on_message = send;
+        send();
+        counted quiet;
+        REQUIRE(ufx_uct_ep_invalidate(pair.peer, &quiet) == UFX_INPROGRESS);
+        REQUIRE(pair.wait([&] {
+            send();
+            return quiet.done();
+        }));
+        CHECK(quiet.result == UFX_OK);
+        CHECK(pair.ask_target().grade == UFX_UCT_GRADE_EXACT);
+        received.on_message = nullptr;
+        pair.turn(1000);
+    });
+}
+
+TEST_CASE("rc: what a token is worth when the queue pair cannot be asked, closed or destroyed",
+          "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        SECTION("not asked, though quiet: nothing lands any more")
+        {
+            rc_pair pair(resource);
+            static_cast<void>(pair.close_target());
+            const failing_call call("ibv_query_qp", EIO);
+            CHECK(pair.ask_target().grade == UFX_UCT_GRADE_BLIND);
+            CHECK(call.hits() == 1);
+        }
+        SECTION("not closed, but destroyed: nothing lands any more")
+        {
+            rc_pair pair(resource);
+            counted quiet;
+            {
+                const failing_call call("ibv_modify_qp", EIO);
+                REQUIRE(ufx_uct_ep_invalidate(pair.peer, &quiet) == UFX_INPROGRESS);
+            }
+            REQUIRE(pair.wait([&] { return quiet.done(); }));
+            CHECK(quiet.result == UFX_ERR_IO);
+            CHECK(pair.ask_target().grade == UFX_UCT_GRADE_BLIND);
+        }
+        SECTION("neither closed nor destroyed: it may go on")
+        {
+            rc_pair pair(resource);
+            counted quiet;
+            {
+                const failing_call call("ibv_modify_qp", EIO);
+                REQUIRE(ufx_uct_ep_invalidate(pair.peer, &quiet) == UFX_INPROGRESS);
+            }
+            const failing_call call("ibv_destroy_qp", EIO);
+            REQUIRE(pair.wait([&] { return quiet.done(); }));
+            CHECK(call.hits() == 1);
+            uint8_t bytes[UFX_UCT_TOKEN_MAX];
+            size_t length = 0;
+            ufx_uct_token_grade_t grade = UFX_UCT_GRADE_EXACT;
+            ufx_uct_ep_attr_t attr{};
+            attr.field_mask = UFX_UCT_EP_ATTR_TX_TOKEN;
+            REQUIRE(ufx_uct_ep_query(pair.ep, &attr) == UFX_OK);
+            CHECK(ufx_uct_iface_query_token(pair.b().iface, attr.tx_token, attr.tx_token_len, bytes,
+                                            &length, &grade) == UFX_ERR_IO);
+            CHECK(grade == UFX_UCT_GRADE_OPEN);
+        }
+    });
+}

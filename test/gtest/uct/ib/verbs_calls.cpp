@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stands between the transports and libibverbs: the program's symbols come before the library's.
+#include "verbs_calls.h"
+
+#include <ufx/version.h>
+
+#include <infiniband/mlx5dv.h>
+
+#include <atomic>
+#include <cerrno>
+#include <dlfcn.h>
+#include <mutex>
+
+namespace ufx::test {
+
+namespace {
+
+// Also the thread that reads events calls.
+std::mutex guard;
+std::string failing; // which call; empty: none
+int error_given = 0;
+int skip_left = 0;
+int count_left = 0;
+int hit_count = 0;
+std::function<void(ibv_device_attr &)> change_device;
+
+// 0: this one does not fail.
+int failure_of_next(const char *name)
+{
+    const std::lock_guard lock(guard);
+    if (failing != name || count_left == 0) {
+        return 0;
+    }
+    if (skip_left > 0) {
+        skip_left--;
+        return 0;
+    }
+    count_left--;
+    hit_count++;
+    return error_given;
+}
+
+template <class F>
+F *real(const char *name)
+{
+    return reinterpret_cast<F *>(::dlsym(RTLD_NEXT, name));
+}
+
+// Calls that give a pointer set errno; those that give an int return it.
+template <class F, class... Args>
+auto pass(const char *name, F *, Args... args) -> decltype(real<F>(name)(args...))
+{
+    using result = decltype(real<F>(name)(args...));
+    if (const int error = failure_of_next(name); error != 0) {
+        errno = error;
+        if constexpr (std::is_pointer_v<result>) {
+            return nullptr;
+        } else {
+            return error;
+        }
+    }
+    return real<F>(name)(args...);
+}
+
+} // namespace
+
+failing_call::failing_call(const std::string &name, int error, int skip, int count)
+{
+    const std::lock_guard lock(guard);
+    failing = name;
+    error_given = error;
+    skip_left = skip;
+    count_left = count;
+    hit_count = 0;
+}
+
+failing_call::~failing_call()
+{
+    const std::lock_guard lock(guard);
+    failing.clear();
+}
+
+int failing_call::hits() const
+{
+    const std::lock_guard lock(guard);
+    return hit_count;
+}
+
+const std::vector<std::string> &verbs_calls()
+{
+    static const std::vector<std::string> all = {
+        "ibv_query_device", "ibv_alloc_pd",     "ibv_create_comp_channel", "ibv_create_cq",
+        "ibv_create_srq",   "ibv_reg_mr_iova2", "mlx5dv_create_qp",        "ibv_modify_qp",
+        "ibv_query_qp",     "ibv_destroy_qp"};
+    return all;
+}
+
+changed_device::changed_device(std::function<void(ibv_device_attr &)> change)
+{
+    const std::lock_guard lock(guard);
+    change_device = std::move(change);
+}
+
+changed_device::~changed_device()
+{
+    const std::lock_guard lock(guard);
+    change_device = nullptr;
+}
+
+} // namespace ufx::test
+
+using namespace ufx::test;
+
+extern "C" {
+
+UFX_API int ibv_query_device(ibv_context *context, ibv_device_attr *attr)
+{
+    const int error = pass("ibv_query_device", ibv_query_device, context, attr);
+    const std::lock_guard lock(guard);
+    if (error == 0 && change_device) {
+        change_device(*attr);
+    }
+    return error;
+}
+
+UFX_API ibv_pd *ibv_alloc_pd(ibv_context *context)
+{
+    return pass("ibv_alloc_pd", ibv_alloc_pd, context);
+}
+
+UFX_API ibv_comp_channel *ibv_create_comp_channel(ibv_context *context)
+{
+    return pass("ibv_create_comp_channel", ibv_create_comp_channel, context);
+}
+
+UFX_API ibv_cq *ibv_create_cq(ibv_context *context, int cqe, void *cq_context,
+                              ibv_comp_channel *channel, int vector)
+{
+    return pass("ibv_create_cq", ibv_create_cq, context, cqe, cq_context, channel, vector);
+}
+
+UFX_API ibv_srq *ibv_create_srq(ibv_pd *pd, ibv_srq_init_attr *attr)
+{
+    return pass("ibv_create_srq", ibv_create_srq, pd, attr);
+}
+
+UFX_API ibv_mr *ibv_reg_mr_iova2(ibv_pd *pd, void *address, size_t length, uint64_t iova,
+                                 unsigned access)
+{
+    return pass("ibv_reg_mr_iova2", ibv_reg_mr_iova2, pd, address, length, iova, access);
+}
+
+UFX_API ibv_qp *mlx5dv_create_qp(ibv_context *context, ibv_qp_init_attr_ex *init,
+                                 mlx5dv_qp_init_attr *device)
+{
+    return pass("mlx5dv_create_qp", mlx5dv_create_qp, context, init, device);
+}
+
+UFX_API int ibv_modify_qp(ibv_qp *qp, ibv_qp_attr *attr, int mask)
+{
+    return pass("ibv_modify_qp", ibv_modify_qp, qp, attr, mask);
+}
+
+UFX_API int ibv_query_qp(ibv_qp *qp, ibv_qp_attr *attr, int mask, ibv_qp_init_attr *init)
+{
+    return pass("ibv_query_qp", ibv_query_qp, qp, attr, mask, init);
+}
+
+UFX_API int ibv_destroy_qp(ibv_qp *qp)
+{
+    return pass("ibv_destroy_qp", ibv_destroy_qp, qp);
+}
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The calls of libibverbs that the transports make: one can be refused, and a device can be made to
+// say that it can do less.
+#ifndef UFX_TEST_UCT_IB_VERBS_CALLS_H
+#define UFX_TEST_UCT_IB_VERBS_CALLS_H
+
+#include <infiniband/verbs.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ufx::test {
+
+// While it lives, `count` calls of that function fail with this errno, after `skip` that do not.
+// One at a time.
+class failing_call {
+public:
+    failing_call(const std::string &name, int error, int skip = 0, int count = 1);
+    ~failing_call();
+    failing_call(const failing_call &) = delete;
+    failing_call &operator=(const failing_call &) = delete;
+
+    // Calls that failed.
+    [[nodiscard]] int hits() const;
+};
+
+// The functions that can fail.
+[[nodiscard]] const std::vector<std::string> &verbs_calls();
+
+// While it lives, devices that are opened have what `change` makes of their attributes.
+class changed_device {
+public:
+    explicit changed_device(std::function<void(ibv_device_attr &)> change);
+    ~changed_device();
+    changed_device(const changed_device &) = delete;
+    changed_device &operator=(const changed_device &) = delete;
+};
+
+} // namespace ufx::test
+
+#endif

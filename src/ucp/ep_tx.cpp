@@ -366,7 +366,7 @@ void ep_tx::on_fragment_done(const core::act::fragment_done &done)
         return;
     }
     am_place &place = place_of(r->first + done.part);
-    unload(place.where, place.bytes);
+    unload(place.where, place.bytes, core::op_kind::AM);
     place = {};
     const ucs::handle id = r->id;
     if (done.status != UFX_OK) {
@@ -387,7 +387,7 @@ void ep_tx::completed(fragment &f, ufx_status_t status)
     lane *over = ep_.find_lane(f.where.rail, f.where.epoch);
     if (over != nullptr) {
         if (f.kind != core::op_kind::AM) { // a message is, until the peer's window covers it
-            unload(*over, f.part.length - f.from);
+            unload(*over, f.part.length - f.from, f.kind);
         }
         ++over->port().count.completed;
     }

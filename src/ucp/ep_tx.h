@@ -108,6 +108,7 @@ private:
     // No lane will ever take an operation with that key.
     bool serves_no_rail(const rkey &key) const;
     ufx_status_t post_slice(request &r, bool &more);
+    // For a fragment of a put or get; `key` nullptr: of a message.
     lane *pick(std::size_t length, rkey *key);
     double weight_of(const lane &over) const;
     std::size_t room_of(const lane &over) const;
@@ -116,9 +117,9 @@ private:
     // A post was refused: leaves the lane alone until there is room, or until the next turn.
     void refuse(lane &over, ufx_status_t status);
     static ufx_status_t on_room(ufx_uct_pending_req_t *self) noexcept;
-    void load(lane &over, std::size_t bytes, std::size_t payload);
-    static void unload(lane &over, std::size_t bytes);
-    void unload(const core::lane_ref &where, std::size_t bytes);
+    static void load(lane &over, std::size_t bytes, core::op_kind kind);
+    static void unload(lane &over, std::size_t bytes, core::op_kind kind);
+    void unload(const core::lane_ref &where, std::size_t bytes, core::op_kind kind);
     void free_fragment(fragment &f);
 
     // ep_tx_key.cpp

@@ -124,9 +124,9 @@ ep_tx::am_place &ep_tx::place_of(core::am_number number)
 void ep_tx::note_am(lane &over, core::am_number number, std::size_t bytes, bool local_pending)
 {
     am_place &place = place_of(number);
-    unload(place.where, place.bytes);
+    unload(place.where, place.bytes, core::op_kind::AM);
     place = {over.ref(), bytes};
-    load(over, bytes, bytes);
+    load(over, bytes, core::op_kind::AM);
     over.port().count.completed += local_pending ? 0 : 1;
     ep_.failover()->am_posted(
         number, over.ref().rail, local_pending, [&] { return ep_.home().now(); },

@@ -127,12 +127,16 @@ std::size_t ep_tx::room_of(const lane &over) const
     return std::max(min_lane_room, timely);
 }
 
+// Room is for puts and gets, which end by themselves. A message ends when those before it have, and
+// a message may follow puts: one that waited for the room of others might wait for itself.
 bool ep_tx::may_take(const lane &over, std::size_t length, rkey *key) const
 {
-    const auto ahead = static_cast<std::size_t>(over.outstanding_bytes);
-    return is_ready(over) &&
-           (ahead == 0 || ahead + length <= min_lane_room || ahead + length <= room_of(over)) &&
-           (key == nullptr || key->on(over) != nullptr);
+    if (key == nullptr || !is_ready(over)) {
+        return is_ready(over);
+    }
+    const auto ahead = static_cast<std::size_t>(over.rma_bytes);
+    return (ahead == 0 || ahead + length <= min_lane_room || ahead + length <= room_of(over)) &&
+           key->on(over) != nullptr;
 }
 
 // The ready lane that will have moved `length` more bytes first.
@@ -160,29 +164,32 @@ lane *ep_tx::pick(std::size_t length, rkey *key)
     return best;
 }
 
-void ep_tx::load(lane &over, std::size_t bytes, std::size_t payload)
+void ep_tx::load(lane &over, std::size_t bytes, core::op_kind kind)
 {
     ++over.posted;
     ++over.outstanding;
     over.outstanding_bytes += bytes;
+    over.rma_bytes += kind == core::op_kind::AM ? 0 : bytes;
     ++over.port().count.posted;
-    over.port().count.tx_bytes += payload;
+    over.port().count.tx_bytes += bytes;
 }
 
-void ep_tx::unload(const core::lane_ref &where, std::size_t bytes)
+void ep_tx::unload(const core::lane_ref &where, std::size_t bytes, core::op_kind kind)
 {
     if (where.epoch == 0) {
         return;
     }
     if (lane *over = ep_.find_lane(where.rail, where.epoch); over != nullptr) {
-        unload(*over, bytes);
+        unload(*over, bytes, kind);
     }
 }
 
-void ep_tx::unload(lane &over, std::size_t bytes)
+void ep_tx::unload(lane &over, std::size_t bytes, core::op_kind kind)
 {
+    const std::size_t of_rma = kind == core::op_kind::AM ? 0 : bytes;
     over.outstanding -= over.outstanding != 0 ? 1 : 0;
     over.outstanding_bytes -= std::min<std::uint64_t>(over.outstanding_bytes, bytes);
+    over.rma_bytes -= std::min<std::uint64_t>(over.rma_bytes, of_rma);
 }
 
 // Posts what is left of a put or get. OK: it was final at once.
@@ -209,7 +216,7 @@ ufx_status_t ep_tx::post_part(lane &over, fragment &f)
     }
     f.where = over.ref();
     f.key_generation = key.generation;
-    load(over, length, length);
+    load(over, length, f.kind);
     if (f.kind == core::op_kind::PUT) {
         ucs::trace_point("put_mid_frame");
     }

@@ -101,7 +101,7 @@ core::purged_op ep_tx::on_purge(lane &over, const ufx_uct_op_desc_t *op, core::v
     } else if (verdict == core::verdict::PARTIAL) {
         stats.partial();
     }
-    unload(f->where, f->part.length - f->from);
+    unload(f->where, f->part.length - f->from, f->kind);
     f->where = {};
     return out;
 }

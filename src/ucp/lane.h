@@ -89,6 +89,7 @@ public:
 
     // Written by ep_tx: what is posted and not final.
     std::uint64_t outstanding_bytes = 0;
+    std::uint64_t rma_bytes = 0; // of puts and gets among them
     std::uint64_t outstanding = 0;
     std::uint64_t posted = 0;
     tx_port room;

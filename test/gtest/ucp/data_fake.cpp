@@ -2,6 +2,8 @@
 // Failover at chosen packets: two rails of the scripted transport, one operation, one exact fault.
 #include "data_fake_pair.h"
 
+#include "ucs/fake_clock.h"
+
 #include <deque>
 #include <string_view>
 
@@ -10,6 +12,7 @@ using ufx::test::fill;
 using ufx::test::first_difference;
 using ufx::test::pair;
 using ufx::test::waiter;
+using ufx::uct::fake::valve;
 
 namespace {
 
@@ -163,6 +166,37 @@ TEST_CASE("ucp: what cannot be registered is copied if it is a message, and refu
     REQUIRE(p.until_done(written));
     CHECK(written.status == UFX_OK);
     CHECK(refused.calls == 1);
+}
+
+TEST_CASE("ucp: a put is posted beside the messages that wait for what follows it", "[data][fake]")
+{
+    const ufx::ucs::fake_clock clock; // it stands: nothing is asked for again
+    fake_pair p("FRAGMENT_TIME", "1ms"); // of a lane's room: no more than its least
+    inbox in(p.b.worker);
+    for (valve *each : {&p.own(1).data, &p.peers(1).data}) {
+        each->lose();
+    }
+    p.break_lane(1); // one lane is to take it all
+    std::vector<std::byte> local(64 * mtu);
+    fill(local.data(), local.size(), 1);
+    // More puts than a lane takes at once, so that messages get between them.
+    const std::vector<ufx_ucp_transfer_t> parts(
+        200, {local.data(), p.a.peer_addr, local.size(), p.a.peer_key, nullptr});
+    const ufx_ucp_notify_t notify = {1, nullptr, 0};
+    waiter list;
+    list.posted(
+        ufx_ucp_put_list(p.a.ep, parts.data(), parts.size(), &notify, &list.params, nullptr));
+    const std::string text(8000, 't');
+    std::deque<waiter> waiters(1000);
+    for (waiter &each : waiters) {
+        send(p, each, text);
+    }
+    REQUIRE(p.until([&] { return list.is_done(); }, std::chrono::seconds(20)));
+    for (waiter &each : waiters) {
+        REQUIRE(p.until_done(each));
+    }
+    CHECK(in.texts.size() == waiters.size());
+    CHECK(first_difference(p.b.memory, local.size(), 1) == local.size());
 }
 
 TEST_CASE("ucp: a put whose ack was lost is not written again", "[data][fake][X02][X07]")

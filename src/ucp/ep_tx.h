@@ -108,12 +108,12 @@ private:
     // No lane will ever take an operation with that key.
     bool serves_no_rail(const rkey &key) const;
     ufx_status_t post_slice(request &r, bool &more);
-    // For a fragment of a put or get; `key` nullptr: of a message.
-    lane *pick(std::size_t length, rkey *key);
+    // For a fragment of a put or get; nullptr: of a message.
+    lane *pick(const transfer *part);
     double weight_of(const lane &over) const;
     std::size_t room_of(const lane &over) const;
     bool is_ready(const lane &over) const;
-    bool may_take(const lane &over, std::size_t length, rkey *key) const;
+    bool may_take(const lane &over, const transfer *part) const;
     // A post was refused: leaves the lane alone until there is room, or until the next turn.
     void refuse(lane &over, ufx_status_t status);
     static ufx_status_t on_room(ufx_uct_pending_req_t *self) noexcept;

@@ -79,12 +79,11 @@ frame frame_of(am_header header, const core::am_tx::entry &entry, const request 
     return f;
 }
 
-// Its memory is registered, or the device does without.
+// A copy is not needed, for want of a registration.
 bool may_zcopy(const lane &over, const std::byte *payload, const request &r)
 {
-    const bool is_free =
-        payload == nullptr || !over.port().needs_memh();
-    return is_free || (r.memory != nullptr && r.memory->holds(payload, 1));
+    const bool is_held = r.memory != nullptr && r.memory->holds(payload, 1);
+    return payload == nullptr || over.serves(is_held ? r.memory : nullptr);
 }
 
 } // namespace
@@ -268,7 +267,7 @@ unsigned ep_tx::post_ams()
     admit_ams();
     while (ep_.failover()->tx().any_waits()) {
         // The least loaded lane first; another one if nothing may go over that one.
-        lane *over = pick(0, nullptr);
+        lane *over = pick(nullptr);
         const core::am_tx::entry *entry =
             over != nullptr ? ep_.failover()->next_am(over->ref().rail) : nullptr;
         if (entry == nullptr) {

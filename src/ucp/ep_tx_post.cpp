@@ -129,26 +129,28 @@ std::size_t ep_tx::room_of(const lane &over) const
 
 // Room is for puts and gets, which end by themselves. A message ends when those before it have, and
 // a message may follow puts: one that waited for the room of others might wait for itself.
-bool ep_tx::may_take(const lane &over, std::size_t length, rkey *key) const
+bool ep_tx::may_take(const lane &over, const transfer *part) const
 {
-    if (key == nullptr || !is_ready(over)) {
+    if (part == nullptr || !is_ready(over)) {
         return is_ready(over);
     }
     const auto ahead = static_cast<std::size_t>(over.rma_bytes);
-    return (ahead == 0 || ahead + length <= min_lane_room || ahead + length <= room_of(over)) &&
-           key->on(over) != nullptr;
+    const std::size_t all = ahead + part->length;
+    return (ahead == 0 || all <= min_lane_room || all <= room_of(over)) &&
+           part->key->on(over) != nullptr && over.serves(part->memory);
 }
 
 // The ready lane that will have moved `length` more bytes first.
-lane *ep_tx::pick(std::size_t length, rkey *key)
+lane *ep_tx::pick(const transfer *part)
 {
+    const std::size_t length = part != nullptr ? part->length : 0;
     const auto time_of = [&](const lane &l) {
         return static_cast<double>(l.outstanding_bytes + length) / weight_of(l);
     };
     lane *best = nullptr;
     double best_time = -1; // not known yet: the only lane needs none
     for (lane *l : ep_.lanes()) {
-        if (!may_take(*l, length, key)) {
+        if (!may_take(*l, part)) {
             continue;
         }
         if (best == nullptr) {
@@ -237,7 +239,9 @@ unsigned ep_tx::post_replays()
         }
         f->from = static_cast<std::size_t>(frozen.from);
         f->replays = frozen.replays;
-        lane *over = pick(f->part.length - f->from, f->part.key);
+        transfer rest = f->part;
+        rest.length -= f->from;
+        lane *over = pick(&rest);
         if (over == nullptr) {
             break;
         }
@@ -267,7 +271,7 @@ ufx_status_t ep_tx::post_slice(request &r, bool &more)
     slice.local += r.offset;
     slice.remote += r.offset;
     slice.length = std::min(r.chunk, piece.length - r.offset);
-    lane *over = pick(slice.length, slice.key);
+    lane *over = pick(&slice);
     if (over == nullptr) {
         return UFX_OK;
     }

@@ -4,6 +4,7 @@
 
 #include "ucp/causes.h"
 #include "ucp/ep.h"
+#include "ucp/mem_table.h"
 #include "ucp/peer.h"
 #include "ucp/rail.h"
 #include "ucp/worker.h"
@@ -153,6 +154,12 @@ void lane::write_probe_slot(ucs::byte_writer &w)
     if (std::byte *key = w.reserve(size); key != nullptr && size > 0) {
         (void)port_.pack_probe_key(key);
     }
+}
+
+bool lane::serves(const mem *memory) const
+{
+    return !port_.needs_memh() ||
+           (memory != nullptr && memory->handle(port_.domain()) != nullptr);
 }
 
 ufx_status_t lane::connect(const core::lane_address &address, const core::token &peer_tx)

@@ -19,6 +19,7 @@
 namespace ufx::ucp {
 
 class ep;
+class mem;
 class peer;
 class rail;
 
@@ -45,6 +46,10 @@ public:
     // Fragments may be posted: it is LIVE and its rail is UP.
     bool is_open() const { return open_; }
     void set_open(bool open) { open_ = open; }
+
+    // Zero copy works with that memory (nullptr: none of ucp's): its device needs no registration,
+    // or has one.
+    bool serves(const mem *memory) const;
 
     // Handshake.
     const core::lane_address &address() const { return address_; }

@@ -88,16 +88,23 @@ ufx_status_t mem_table::register_on(mem &memory, std::size_t domain)
 ufx_status_t mem_table::register_all(mem &memory)
 {
     memory.registrations_.resize(context_.domains().size());
+    bool took = false;
+    ufx_status_t lost = UFX_OK;
     for (std::size_t domain = 0; domain < memory.registrations_.size(); ++domain) {
         const ufx_status_t status = register_on(memory, domain);
+        if (status == UFX_ERR_IO) { // that device has failed: the others go on
+            lost = status;
+            continue;
+        }
         if (status != UFX_OK) {
             ufx_warn("cannot register %zu bytes at %p: %s", memory.length_,
                      static_cast<void *>(memory.address_), ufx_ucs_status_name(status));
             deregister_all(memory);
             return status;
         }
+        took = took || memory.registrations_[domain].handle != nullptr;
     }
-    return UFX_OK;
+    return took || memory.local_only_ ? UFX_OK : lost;
 }
 
 void mem_table::deregister_all(mem &memory) noexcept

@@ -11,12 +11,14 @@ swhca_probe_LDADD = $(IBVERBS_LIBS)
 TESTS += %D%/probes.py %D%/sysfs_programs.py
 endif
 if IB
-TESTS += %D%/rdma_transports.py
+TESTS += %D%/rdma_transports.py %D%/rdma_failover.py
+LONG_TESTS += %D%/rdma_failover_all.py
 endif
 TESTS += %D%/command_line.py %D%/cleanup.py %D%/verbs_programs.py %D%/perftest_programs.py \
 	%D%/ucx_programs.py %D%/faults_at_work.py
 LONG_TESTS += %D%/perftest_all.py %D%/kill_everywhere.sh
 endif
-dist_noinst_SCRIPTS += %D%/command_line.py %D%/cleanup.py %D%/probes.py %D%/sysfs_programs.py %D%/rdma_transports.py %D%/verbs_programs.py \
+dist_noinst_SCRIPTS += %D%/command_line.py %D%/cleanup.py %D%/probes.py %D%/sysfs_programs.py %D%/rdma_transports.py \
+	%D%/rdma_failover.py %D%/rdma_failover_all.py %D%/verbs_programs.py \
 	%D%/perftest_programs.py %D%/ucx_programs.py %D%/faults_at_work.py %D%/perftest_all.py \
 	%D%/swhca_run.py %D%/kill_everywhere.sh

@@ -139,6 +139,9 @@ ufx_status_t md::mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h *memh
         register_memory(params->address, params->length, verbs_access(access_flags(*params)));
     if (mr == nullptr) {
         const int error = errno;
+        if (error == EIO && is_lost_.exchange(true, std::memory_order_relaxed)) {
+            return UFX_ERR_IO; // said once
+        }
         ufx_warn("%s: %zu bytes at %p cannot be registered: %s", device_->name().c_str(),
                  params->length, params->address, std::strerror(error));
         return registration_status(error);

@@ -8,6 +8,8 @@
 
 #include "uct/base/md_base.h"
 
+#include <atomic>
+
 namespace ufx::uct::ib {
 
 using pd_owner = ucs::c_owner<ibv_pd, ibv_dealloc_pd>;
@@ -54,6 +56,7 @@ private:
     ucs::owner<device> device_;
     pd_owner pd_;
     ucs::owner<async_monitor> monitor_;
+    std::atomic<bool> is_lost_ = false; // a command failed by EIO: nothing works any more
 };
 
 extern const ufx_uct_component_t ib_component;

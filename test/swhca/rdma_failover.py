@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A file over two rails of the software HCA while one of them fails in each of the ways below:
+nothing is lost, doubled or corrupted, by the tool's report, by sha256sum and by the judge.
+
+    rdma_failover.py [--all | CASE ...]
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+from swhca_run import BUILD, LIMIT_S, TOP, Checks, Fabric, end_all, need
+
+RAILS = "mlx5_0:1,mlx5_1:1"
+HIT, HEAL = "at 500ms hca mlx5_1", "at 1200ms hca mlx5_1"
+# What happens to rail 1, and whether its lanes are sealed, and whether the rail comes back.
+FAULTS = {
+    "port": ([f"{HIT} port-down", f"{HEAL} port-up"], True, True),
+    "silent port": ([f"{HIT} port-down silent", f"{HEAL} port-up silent"], True, True),
+    "requests lost": (["at 500ms until 1200ms hca mlx5_1 drop requests"], True, True),
+    "answers lost": (["at 500ms until 1200ms hca mlx5_1 drop responses"], True, True),
+    "queue pair": ([f"{HIT} qp-error"], True, False),
+    "device": ([f"{HIT} device-fatal"], True, False),
+    "completion": ([f"{HIT} error-cqe RETRY_EXC_ERR count 1"], True, False),
+    "request swallowed": (["at 500ms until 1200ms hca mlx5_1 swallow count 1"], True, False),
+    "completion queue": ([f"{HIT} stall-cq", f"{HEAL} unstall-cq"], True, False),
+    "address": ([f"{HIT} clear-gid 1"], True, False),
+    "bad cable": (["at 500ms hca mlx5_1 drop probability 0.01",
+                   "at 500ms hca mlx5_1 corrupt probability 0.01",
+                   "at 500ms hca mlx5_1 reorder 50us probability 0.01"], False, False),
+}
+IN_CHECK = ("port", "answers lost", "queue pair", "device", "completion")
+# Other rails than two of rc_mlx5.
+OTHERS = ((RAILS, {"UFX_TLS": "rc_verbs"}), ("lo:127.0.0.1,mlx5_1:1", {}))
+SECONDS = "3"
+INPUT_BYTES = 24 * 1024 * 1024 + 12345  # no multiple of a chunk
+
+
+def send(fabric, devices, rules, environment):
+    """Sends the file; the faults count from the moment when all rails are connected."""
+    path = {name: os.path.join(fabric.folder, name) for name in ("in", "out", "log", "json")}
+    with open(path["in"], "wb") as file:
+        file.write(os.urandom(INPUT_BYTES))
+    started = fabric.start(
+        os.path.join(BUILD, "ufx_perftest"), "failover", "--input", path["in"], "--output",
+        path["out"], "--log", path["log"], "--json", path["json"], "-d", devices, "--seconds",
+        SECONDS, environment=environment)
+    text = ""
+    try:
+        for line in started.stdout:
+            text += line
+            if line.startswith("connected over"):
+                fabric.ctl(*rules)
+                break
+        text += started.communicate(timeout=LIMIT_S)[0]
+    except subprocess.TimeoutExpired:
+        text += f"no end within {LIMIT_S} s\n"
+    finally:
+        end_all(started)
+    report = {}
+    if os.path.exists(path["json"]):
+        with open(path["json"], encoding="utf-8") as file:
+            report = json.load(file)
+    judged = subprocess.run([sys.executable, os.path.join(TOP, "contrib/judge_failover.py"),
+                             path["in"], path["out"], path["log"], path["json"]],
+                            capture_output=True, text=True, check=False)
+    for each in path.values():
+        if os.path.exists(each):
+            os.remove(each)
+    return started.returncode, text + judged.stdout + judged.stderr, report, judged.returncode == 0
+
+
+def run_case(checks, name, devices=RAILS, environment=None):
+    rules, seals, returns = FAULTS[name]
+    fabric = Fabric("--hca", "2", "--rate", "1Gb/s")
+    status, text, report, agrees = send(fabric, devices, rules, environment or {})
+    title = f"{name}, {devices}" + "".join(f", {each}" for each in (environment or {}).values())
+    wrong = [key for key in ("lost", "duplicated", "corrupted", "misordered")
+             if report.get(key) != 0]
+    checks.that(not wrong and agrees, f"{title}: all arrived, once and in order", text[-6000:])
+    rail = report.get("rails", [{}, {}])[1]
+    if seals:
+        checks.that(report.get("ops_frozen", 0) + rail.get("failures", 0) > 0 and status == 0,
+                    f"{title}: the fault hit and was survived", text[-6000:])
+    if returns:
+        checks.that(rail.get("recoveries", 0) > 0 and rail.get("state") == "UP",
+                    f"{title}: the rail is used again", text[-6000:])
+    checks.that(fabric.close(), f"{title}: nothing is left")
+
+
+def main(words):
+    need()
+    checks = Checks()
+    names = FAULTS if words == ["--all"] else words or IN_CHECK
+    for name in names:
+        run_case(checks, name)
+    for devices, environment in OTHERS:
+        for name in names if words else ("queue pair",):
+            run_case(checks, name, devices, environment)
+    checks.end()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

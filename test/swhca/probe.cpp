@@ -7,10 +7,12 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <poll.h>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,15 +171,20 @@ bool probe::write()
 
 int wait_for_child(int pid, int seconds)
 {
+    constexpr int ms_per_s = 1000;
     int status = 0;
-    for (still going(seconds); going; ::usleep(1000)) {
-        if (::waitpid(pid, &status, WNOHANG) == pid) {
-            return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        }
+    auto watched = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    pollfd end{watched, POLLIN, 0};
+    bool ended = watched >= 0 && ::poll(&end, 1, seconds * ms_per_s) == 1;
+    if (!ended) {
+        ::kill(pid, SIGKILL);
     }
-    ::kill(pid, SIGKILL);
     ::waitpid(pid, &status, 0);
-    return -1;
+    ::close(watched);
+    if (!ended) {
+        return -1;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 } // namespace ufx::test

@@ -3,6 +3,8 @@
 if SWHCA
 CATCH_TESTS += test_swhca
 test_swhca_SOURCES = \
+	%D%/companion.cpp \
+	%D%/companion.h \
 	%D%/rig.cpp \
 	%D%/rig.h \
 	%D%/rig_bytes.h \

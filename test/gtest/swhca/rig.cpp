@@ -63,6 +63,12 @@ void rig::step(uint64_t ns)
     } while (engine_->has_work());
 }
 
+void rig::step_woken(uint64_t ns)
+{
+    engine_->revisit_all();
+    step(ns);
+}
+
 void rig::fault(std::string_view rule)
 {
     swhca::fault_rule parsed{};

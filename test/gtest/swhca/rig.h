@@ -38,10 +38,11 @@ struct event {
 struct region {
     std::vector<uint8_t> bytes;
     uint32_t key = 0;
+    uint64_t start = 0; // of another process, which has the bytes
 
     [[nodiscard]] uint64_t at(size_t offset = 0) const
     {
-        return reinterpret_cast<uintptr_t>(bytes.data()) + offset;
+        return (start != 0 ? start : reinterpret_cast<uintptr_t>(bytes.data())) + offset;
     }
 };
 
@@ -56,8 +57,14 @@ public:
 
     [[nodiscard]] swhca::image &shared() { return *shared_; }
 
+    // Its place among the processes of the fabric.
+    [[nodiscard]] uint32_t self() const { return engine_->self(); }
+
     // Lets `ns` pass and runs what is due, in one go.
     void step(uint64_t ns = 0);
+
+    // The same, as a helper does that was woken: others may have left work.
+    void step_woken(uint64_t ns);
 
     // Steps by `step_ns` until `done` or `limit_ns` have passed; what `done` says at the end.
     template <class Done>

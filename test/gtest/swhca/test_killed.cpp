@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A process is killed at one store after the other while it runs the devices: nobody may be wedged,
 // nothing may be left, and each work request of those who live completes once.
+#include "companion.h"
 #include "rig.h"
 
 #include "swhca/engine/membership.h"
@@ -16,7 +17,6 @@
 #include <set>
 #include <string>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -85,13 +85,6 @@ uint64_t die_within(image &shared, uint64_t stores, const std::function<void()> 
     the_killer.protect(PROT_READ | PROT_WRITE);
     return the_killer.stores;
 }
-
-// What both processes see beside the fabric.
-struct board {
-    std::atomic<uint32_t> qpn;
-    std::atomic<uint32_t> key;
-    std::atomic<bool> connected;
-};
 
 // First what is wrong with the image, or an empty string.
 std::string wrong_links(image &shared)
@@ -177,37 +170,20 @@ public:
         : world_(options), mine_(world_, 1), here_(mine_.make_region(bytes, 7)), one_(mine_)
     {
         there_.bytes.resize(bytes);
-        void *page =
-            ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        REQUIRE(page != MAP_FAILED);
-        board_ = new (page) board;
     }
-
-    ~life() { ::munmap(board_, 4096); }
 
     bool ends_at(uint64_t stores, when kill)
     {
-        pid_t child = ::fork();
-        REQUIRE(child >= 0);
-        if (child == 0) {
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            try {
-                live(stores, kill);
-            } catch (...) {
-                ::_exit(2);
-            }
-        }
-        while (kill == when::AT_WORK && board_->qpn.load() == 0) {
-            ::usleep(100);
-        }
+        companion other(world_, [&](rig &theirs, line &to) { live(theirs, to, stores, kill); });
         if (kill == when::AT_WORK) {
-            there_.key = board_->key.load();
-            one_.connect_to(0, board_->qpn.load());
+            there_.key = static_cast<uint32_t>(other.talk().hear());
+            auto qpn = static_cast<uint32_t>(other.talk().hear());
+            REQUIRE(qpn != 0);
+            one_.connect_to(0, qpn);
             post();
-            board_->connected.store(true);
+            other.talk().say(1);
         }
-        int status = 0;
-        REQUIRE(::waitpid(child, &status, 0) == child);
+        int status = other.wait();
         REQUIRE((WIFSIGNALED(status) || WEXITSTATUS(status) == 0));
         return WIFSIGNALED(status);
     }
@@ -304,9 +280,9 @@ private:
         }
     }
 
-    [[noreturn]] void live(uint64_t stores, when kill)
+    // Does not return: the companion would leave the fabric once more.
+    [[noreturn]] void live(rig &theirs, line &to, uint64_t stores, when kill)
     {
-        rig theirs(world_);
         device yours(theirs, 0);
         if (kill == when::WHILE_MAKING) {
             end(stores, [&] {
@@ -331,11 +307,9 @@ private:
             [&](core &world) { return register_mr(world, yours.context, want, handle, key); });
         there_.key = key;
         other.connect_to(1, one_.qpn);
-        board_->key.store(key);
-        board_->qpn.store(other.qpn);
-        while (!board_->connected.load()) {
-            ::usleep(100);
-        }
+        to.say(key);
+        to.say(other.qpn);
+        (void)to.hear(); // the peer is connected
         for (size_t i = 0; i < 4; i++) {
             other.receive(there_, i * 512, 512);
         }
@@ -359,7 +333,6 @@ private:
     region here_;
     region there_;
     endpoint one_;
-    board *board_ = nullptr;
     uint32_t posted_ = 0;
     std::set<uint16_t> sends_;
     std::set<uint16_t> received_;

@@ -4,7 +4,7 @@
 if SWHCA
 noinst_LTLIBRARIES += libswhca_model.la
 UNIT_swhca_base = %D%/engine/address_space.cpp %D%/engine/guarded_copy.cpp \
-	%D%/engine/process_memory.cpp %D%/fabric/fabric.cpp %D%/fabric/port_files.cpp \
+	%D%/engine/process_memory.cpp %D%/fabric/fabric.cpp %D%/fabric/liveness.cpp %D%/fabric/port_files.cpp \
 	%D%/fabric/repair.cpp %D%/fabric/wakeup.cpp %D%/wire/cqe.cpp \
 	%D%/wire/wqe.cpp
 UNIT_swhca_faults = %D%/faults/rule_text.cpp %D%/faults/schedule.cpp %D%/faults/vocabulary.cpp
@@ -24,7 +24,7 @@ SWHCA_MODEL_SOURCES = $(UNIT_swhca_base) $(UNIT_swhca_model) $(UNIT_swhca_protoc
 	%D%/engine/address_space.h %D%/engine/engine.h %D%/engine/guarded_copy.h %D%/engine/link.h \
 	%D%/engine/membership.h \
 	%D%/engine/process_memory.h %D%/engine/settle.h %D%/engine/spinner.h \
-	%D%/fabric/bitmap.h %D%/fabric/doorbell_count.h %D%/fabric/fabric.h %D%/fabric/image.h \
+	%D%/fabric/bitmap.h %D%/fabric/doorbell_count.h %D%/fabric/fabric.h %D%/fabric/image.h %D%/fabric/liveness.h \
 	%D%/fabric/port_files.h %D%/fabric/repair.h %D%/fabric/wakeup.h %D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h %D%/faults/vocabulary.h \
 	%D%/model/completion_queue.h %D%/model/core.h %D%/model/datagram.h %D%/model/device.h \
 	%D%/model/events.h %D%/model/lookup.h %D%/model/payload.h %D%/model/queue_pair.h \

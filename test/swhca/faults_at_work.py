@@ -9,7 +9,8 @@ import subprocess
 import tempfile
 import threading
 
-from swhca_run import LIMIT_S, Checks, Fabric, free_port, listens, need, wait_for
+from swhca_run import (LIMIT_S, SWHCA, Checks, Fabric, end_all, free_port, listens, need,
+                       wait_for)
 
 FOR_EVER = "5000000"
 
@@ -171,6 +172,63 @@ def killed(checks):
     checks.that(fabric.close(), "nothing is left of the fabric after a kill")
 
 
+def state_of(pid):
+    """The letter of proc(5); empty if the process has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as line:
+            return line.read().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return ""
+
+
+def stopped(checks):
+    """By intent at any moment, so often in the middle of a pass, where it holds the fabric's lock."""
+    fabric = Fabric()
+    traffic = Traffic(fabric, PING_PONG)
+    program = traffic.programs()[0]
+    for _ in range(8):
+        os.kill(program, signal.SIGSTOP)
+        wait_for(lambda: state_of(program) == "T", "the program is stopped")
+        shown = fabric.show()
+        still = state_of(program) == "T"
+        os.kill(program, signal.SIGCONT)
+        if shown is None or not still:
+            break
+        before = traffic.sent()
+        wait_for(lambda: traffic.sent() > before + 20, "traffic goes on")
+    checks.that(shown is not None and still, "nobody waits for a process that is stopped, which stays so")
+    traffic.end()
+    checks.that(fabric.close(), "nothing is left of the fabric of a stopped process")
+
+
+def other_user(checks):
+    """Root may touch the memory of anybody, but not the other way round."""
+    nobody = 65534
+    folder = tempfile.mkdtemp(prefix="ufx-swhca-test-")
+    os.chmod(folder, 0o777)
+    directory = os.path.join(folder, "fabric")
+    command = [SWHCA, "run", "--dir", directory, "--", "ibv_rc_pingpong", "-g", "1", "-n", "200", "-e",
+               "-p", free_port()]
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True,
+           "start_new_session": True}
+    server = client = None
+    try:
+        server = subprocess.Popen(command, user=nobody, group=nobody, **how)
+        wait_for(lambda: listens(command[-1]), "the server listens")
+        client = subprocess.Popen([*command, "127.0.0.1"], **how)
+        outputs = [each.communicate(timeout=LIMIT_S)[0] for each in (client, server)]
+    finally:
+        end_all(client)
+        end_all(server)
+    checks.that([client.returncode, server.returncode] == [0, 0],
+                "programs of two users talk, though one may not touch the other's memory",
+                "\n".join(outputs))
+    checks.that(outputs[1].count("ptrace_scope") == 1 and "ptrace_scope" not in outputs[0],
+                "and that one says so in one line", "\n".join(outputs))
+    wait_for(lambda: os.listdir(folder) == [], "the fabric is removed", 10)
+    os.rmdir(folder)
+
+
 def launchers_killed(checks):
     fabric = Fabric()
     traffic = Traffic(fabric, PING_PONG)
@@ -189,11 +247,14 @@ def main():
     need("ibv_rc_pingpong", "ibv_asyncwatch", "ib_write_bw")
     checks = Checks()
     for part in (events, lost_link, link_comes_back, schedule,
-                 host_dies, device_dies, gid_changes, killed, launchers_killed):
+                 host_dies, device_dies, gid_changes, killed, launchers_killed, stopped):
         try:
             part(checks)
         except (TimeoutError, subprocess.TimeoutExpired) as late:
             checks.that(False, f"{part.__name__} waited too long: {late}")
+    if os.geteuid() == 0 and subprocess.run([SWHCA, "-V"], user=65534, check=False,
+                                            capture_output=True).returncode == 0:
+        other_user(checks)
     checks.end()
 
 

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
@@ -52,13 +54,19 @@ struct greeting {
     }
 }
 
-// A pass closes descriptors while it holds the lock of the fabric; a command takes the locks the
-// other way round.
-verdict closes_while_commands()
+enum class first_thread : uint8_t { STAYS, ENDS };
+
+// Sends to such a peer while `meanwhile` runs with the device; what is wrong.
+template <class Meanwhile>
+verdict send_to_armed(first_thread of_peer, int sends, Meanwhile meanwhile)
 {
     int line[2];
     (void)::socketpair(AF_UNIX, SOCK_STREAM, 0, line);
     int child = ::fork();
+    if (child == 0 && of_peer == first_thread::ENDS) {
+        std::thread([number = line[1]] { be_armed(number); }).detach();
+        ::pthread_exit(nullptr);
+    }
     if (child == 0) {
         be_armed(line[1]);
     }
@@ -71,7 +79,24 @@ verdict closes_while_commands()
     (void)!::write(line[0], &mine, sizeof(mine));
     (void)!::read(line[0], &ready, 1);
     std::atomic<bool> stop{false};
-    std::thread commands([&] {
+    std::thread other([&] { meanwhile(one, stop); });
+    int status = IBV_WC_SUCCESS;
+    for (int i = 0; i < sends && status == IBV_WC_SUCCESS; i++) {
+        status = one.post_send(one.first()) ? one.wait() : -1;
+    }
+    stop.store(true);
+    other.join();
+    ::kill(child, SIGKILL);
+    (void)wait_for_child(child);
+    return status == IBV_WC_SUCCESS ? nullptr : "a send did not complete";
+}
+
+// A pass closes descriptors while it holds the lock of the fabric; a command takes the locks the
+// other way round.
+verdict closes_while_commands()
+{
+    constexpr int sends = 500;
+    return send_to_armed(first_thread::STAYS, sends, [](probe &one, std::atomic<bool> &stop) {
         ibv_port_attr port{};
         ibv_qp_attr state{};
         ibv_qp_init_attr caps{};
@@ -80,22 +105,20 @@ verdict closes_while_commands()
             (void)ibv_query_qp(one.second(), &state, IBV_QP_STATE, &caps);
         }
     });
-    constexpr int sends = 500;
-    int status = IBV_WC_SUCCESS;
-    for (int i = 0; i < sends && status == IBV_WC_SUCCESS; i++) {
-        status = one.post_send(one.first()) ? one.wait() : -1;
-    }
-    stop.store(true);
-    commands.join();
-    ::kill(child, SIGKILL);
-    (void)wait_for_child(child);
-    return status == IBV_WC_SUCCESS ? nullptr : "a send did not complete";
+}
+
+// The process lives on, but by its pid nobody reaches its memory or its descriptors any more.
+verdict first_thread_ends()
+{
+    constexpr int sends = 50;
+    return send_to_armed(first_thread::ENDS, sends, [](probe &, std::atomic<bool> &) {});
 }
 
 } // namespace
 
-const std::array<probe_case, 1> thread_cases = {{
+const std::array<probe_case, 2> thread_cases = {{
     {"closes-while-commands", closes_while_commands},
+    {"first-thread-ends", first_thread_ends},
 }};
 
 } // namespace ufx::test

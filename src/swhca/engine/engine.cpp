@@ -95,6 +95,7 @@ void engine::fail_torn(core &world) noexcept
 
 uint64_t engine::finish(core &world, engine_caller by) noexcept
 {
+    write_late_events(world);
     uint64_t next_ns = run_timed_rules(world);
     next_ns = std::min(next_ns, release_held_cqes(world));
     next_ns = std::min(next_ns, run_all_timers(world, by));

@@ -6,6 +6,7 @@
 
 #include "swhca/fabric/fabric.h"
 #include "swhca/model/core.h"
+#include "swhca/model/events.h"
 
 #include <array>
 #include <atomic>
@@ -57,6 +58,7 @@ public:
             lock.looks_again();
             core world{shared_, memory_, now_ns};
             fail_torn(world);
+            write_late_events(world); // before a pipe of them is closed
             answer = run(world);
             finish(world);
         }

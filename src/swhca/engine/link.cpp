@@ -18,7 +18,6 @@ namespace ufx::swhca {
 
 namespace {
 
-constexpr uint64_t ns_per_s = 1000000000;
 constexpr uint64_t horizon_ns = 1000000;   // a sender stays at most this far ahead of a slow port
 constexpr uint64_t max_late_ns = 50000000; // that a port with traffic waiting catches up
 constexpr uint32_t spare_packets = 512;    // kept for acknowledgements

@@ -5,12 +5,13 @@
 #include "process_memory.h"
 
 #include "swhca/fabric/fabric.h"
+#include "swhca/fabric/liveness.h"
 #include "swhca/fabric/repair.h"
+#include "swhca/model/events.h"
 #include "swhca/model/verbs.h"
 
 #include <cerrno>
 #include <sys/prctl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 namespace ufx::swhca {
@@ -24,6 +25,7 @@ void close_contexts_of(core &world, uint32_t process)
             close_context(world, i);
         }
     }
+    forget_late_events(world, process);
     in_this_order();
     world.shared.processes[process].in_use = false;
 }
@@ -41,6 +43,7 @@ uint32_t reap(core &world)
             ::pthread_mutex_consistent(&slot.alive);
         }
         if (status == 0 || status == EOWNERDEAD) {
+            slot.owner = 0; // its memory is gone, and its pid may be another's
             close_contexts_of(world, i);
             ::pthread_mutex_unlock(&slot.alive);
             found++;
@@ -49,23 +52,24 @@ uint32_t reap(core &world)
     return found;
 }
 
-// Whether the kernel lets this process read the other one (Yama, seccomp, another user).
-bool may_reach(const process_slot &other) noexcept
-{
-    uint64_t word = 0;
-    iovec local{&word, sizeof(word)};
-    iovec remote{reinterpret_cast<void *>(static_cast<uintptr_t>(other.probe)), sizeof(word)};
-    return ::process_vm_readv(other.pid, &local, 1, &remote, 1, 0) ==
-           static_cast<ssize_t>(sizeof(word));
-}
-
 uint64_t probe_word = 1; // something that others may try to read
+
+// Nobody knows yet who may access whose memory.
+void forget_reach(image &shared, uint32_t process) noexcept
+{
+    for (process_slot &each : shared.processes) {
+        uint64_t others = &each == &shared.processes[process] ? 0 : ~(1ull << process);
+        each.reached_by.fetch_and(others, std::memory_order_relaxed);
+        each.refused_to.fetch_and(others, std::memory_order_relaxed);
+    }
+}
 
 } // namespace
 
 uint32_t join_fabric(image &shared, uint64_t now_ns)
 {
     (void)::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    note_pid_namespace();
     image_lock lock(shared);
     process_memory memory(shared, no_index);
     core world{shared, memory, now_ns};
@@ -82,14 +86,11 @@ uint32_t join_fabric(image &shared, uint64_t now_ns)
             continue;
         }
         slot.pid = static_cast<int32_t>(::getpid());
+        slot.owner = static_cast<int32_t>(::gettid());
+        slot.pid_namespace = own_pid_namespace();
         slot.probe = reinterpret_cast<uintptr_t>(&probe_word);
-        slot.reachable = true;
         slot.sleeps_until.store(0, std::memory_order_relaxed);
-        for (process_slot &other : shared.processes) {
-            if (&other != &slot && other.in_use && !may_reach(other)) {
-                other.reachable = slot.reachable = false;
-            }
-        }
+        forget_reach(shared, i);
         in_this_order();
         slot.in_use = true;
         return i;
@@ -103,6 +104,16 @@ void leave_fabric(image &shared, uint32_t self, uint64_t now_ns)
     process_memory memory(shared, self);
     core world{shared, memory, now_ns};
     close_contexts_of(world, self);
+}
+
+int32_t closed_peer(const image &shared, uint32_t self) noexcept
+{
+    for (const process_slot &each : shared.processes) {
+        if ((each.refused_to.load(std::memory_order_relaxed) >> self & 1) != 0) {
+            return each.pid;
+        }
+    }
+    return 0;
 }
 
 uint32_t reap_dead(image &shared, uint32_t self, uint64_t now_ns)

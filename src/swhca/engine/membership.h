@@ -17,6 +17,10 @@ namespace ufx::swhca {
 // of the process.
 void leave_fabric(image &shared, uint32_t self, uint64_t now_ns);
 
+// A process whose memory the kernel kept from `self` when it tried; 0 if there is none. It may have
+// ended since.
+[[nodiscard]] int32_t closed_peer(const image &shared, uint32_t self) noexcept;
+
 // Destroys what dead processes made; returns how many there were. `self` may be no_index.
 uint32_t reap_dead(image &shared, uint32_t self, uint64_t now_ns);
 

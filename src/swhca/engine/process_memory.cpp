@@ -4,8 +4,11 @@
 
 #include "guarded_copy.h"
 
+#include "swhca/fabric/liveness.h"
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <sys/uio.h>
@@ -21,12 +24,42 @@ iovec piece(uint64_t va, size_t size) noexcept
     return {reinterpret_cast<void *>(static_cast<uintptr_t>(va)), size};
 }
 
+// Whether the kernel lets this process read that one: not if it belongs to another user, or Yama or
+// seccomp forbids it. A pid of another namespace is somebody else's here.
+bool probe(const process_slot &other) noexcept
+{
+    uint64_t word = 0;
+    iovec local = piece(reinterpret_cast<uintptr_t>(&word), sizeof(word));
+    iovec remote = piece(other.probe, sizeof(word));
+    return other.pid_namespace == own_pid_namespace() &&
+           ::process_vm_readv(other.owner, &local, 1, &remote, 1, 0) ==
+               static_cast<ssize_t>(sizeof(word));
+}
+
 } // namespace
 
 bool process_memory::reaches(uint32_t process) const noexcept
 {
-    return process == self_ || (process < max_processes && shared_.processes[process].in_use &&
-                                shared_.processes[process].reachable);
+    if (process == self_) {
+        return true;
+    }
+    if (process >= max_processes || !lives(shared_.processes[process])) {
+        return false;
+    }
+    process_slot &other = shared_.processes[process];
+    if (self_ >= max_processes) { // not a process of the fabric: nothing is kept
+        return probe(other);
+    }
+    uint64_t mine = 1ull << self_;
+    if ((other.reached_by.load(std::memory_order_relaxed) & mine) != 0) {
+        return true;
+    }
+    if ((other.refused_to.load(std::memory_order_relaxed) & mine) != 0) {
+        return false;
+    }
+    bool may = probe(other);
+    (may ? other.reached_by : other.refused_to).fetch_or(mine, std::memory_order_relaxed);
+    return may;
 }
 
 // The kernel may copy byte by byte, so a word that its owner may be writing is read twice in one
@@ -40,7 +73,7 @@ bool process_memory::read_remote_word(uint32_t process, uint64_t theirs, void *t
                                        piece(theirs, sizeof(uint32_t))};
         iovec local{words.data(), sizeof(words)};
         if (!moved(process,
-                   ::process_vm_readv(shared_.processes[process].pid, &local, 1, remote.data(),
+                   ::process_vm_readv(shared_.processes[process].owner, &local, 1, remote.data(),
                                       remote.size(), 0),
                    sizeof(words))) {
             return false;
@@ -55,8 +88,10 @@ bool process_memory::read_remote_word(uint32_t process, uint64_t theirs, void *t
 
 bool process_memory::moved(uint32_t process, ssize_t bytes, size_t wanted) noexcept
 {
-    if (bytes < 0 && (errno == ESRCH || errno == EPERM)) {
-        shared_.processes[process].reachable = false; // killed, and not yet cleared away
+    if (bytes < 0 && errno == EPERM && self_ < max_processes) {
+        process_slot &other = shared_.processes[process]; // has closed its memory
+        other.reached_by.fetch_and(~(1ull << self_), std::memory_order_relaxed);
+        other.refused_to.fetch_or(1ull << self_, std::memory_order_relaxed);
     }
     return bytes == static_cast<ssize_t>(wanted);
 }
@@ -71,19 +106,19 @@ bool process_memory::transfer(uint32_t process, uint64_t theirs, uint64_t mine, 
         return read_remote_word(process, theirs,
                                 reinterpret_cast<void *>(static_cast<uintptr_t>(mine)));
     }
-    int pid = shared_.processes[process].pid;
+    int32_t thread = shared_.processes[process].owner; // the first thread may have ended
     // Two pieces, so that the kernel copies the last byte last; but a word of an atomic in one.
     size_t head = size == sizeof(uint64_t) && theirs % sizeof(uint64_t) == 0 ? 0 : size - 1;
     std::array<iovec, 2> remote = {piece(theirs, head), piece(theirs + head, size - head)};
     std::array<iovec, 2> local = {piece(mine, head), piece(mine + head, size - head)};
     unsigned first = head == 0 ? 1 : 0;
     unsigned long count = 2 - first;
-    return moved(
-        process,
-        write
-            ? ::process_vm_writev(pid, local.data() + first, count, remote.data() + first, count, 0)
-            : ::process_vm_readv(pid, local.data() + first, count, remote.data() + first, count, 0),
-        size);
+    return moved(process,
+                 write ? ::process_vm_writev(thread, local.data() + first, count,
+                                             remote.data() + first, count, 0)
+                       : ::process_vm_readv(thread, local.data() + first, count,
+                                            remote.data() + first, count, 0),
+                 size);
 }
 
 bool process_memory::copy(uint32_t to, uint64_t to_va, uint32_t from, uint64_t from_va,

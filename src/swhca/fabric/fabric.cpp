@@ -2,11 +2,15 @@
 // Making, mapping and locking the shared image.
 #include "fabric.h"
 
+#include "liveness.h"
 #include "repair.h"
 #include "wakeup.h"
 
+#include <atomic>
 #include <bit>
 #include <cerrno>
+#include <csignal>
+#include <ctime>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <new>
@@ -21,6 +25,9 @@ namespace {
 constexpr uint16_t default_pkey = 0xffff;
 constexpr uint32_t first_qpn = 0x48; // the low ones are special in real devices too
 constexpr uint64_t mellanox_oui = 0x0c42a1;
+
+// Of this process, for whoever waits for a lock that it holds.
+constinit std::atomic<uint64_t> this_namespace{0};
 
 uint8_t mtu_code(uint32_t bytes) noexcept
 {
@@ -86,6 +93,11 @@ void init_image(image &shared, const fabric_options &options) noexcept
 
 } // namespace
 
+void note_pid_namespace() noexcept
+{
+    this_namespace.store(own_pid_namespace(), std::memory_order_relaxed);
+}
+
 void init_robust_mutex(pthread_mutex_t &mutex) noexcept
 {
     pthread_mutexattr_t attributes;
@@ -110,6 +122,7 @@ ucs::result<ucs::owner<fabric>> fabric::make(ucs::fd file, const fabric_options 
         return mapped.error();
     }
     auto made = ucs::make_owner<fabric>(std::move(file), std::move(*mapped));
+    note_pid_namespace();
     init_image(made->shared(), options);
     return made;
 }
@@ -152,6 +165,7 @@ ucs::result<ucs::owner<fabric>> fabric::attach(const std::string &path)
     }
     auto made = ucs::make_owner<fabric>(std::move(file), std::move(*mapped));
     image &shared = made->shared();
+    note_pid_namespace();
     if (!shared.ready.load(std::memory_order_acquire)) {
         return UFX_ERR_BUSY;
     }
@@ -163,7 +177,31 @@ ucs::result<ucs::owner<fabric>> fabric::attach(const std::string &path)
 
 image_lock::image_lock(image &shared) noexcept : shared_(shared)
 {
-    judge(::pthread_mutex_lock(&shared.lock));
+    int status = ::pthread_mutex_trylock(&shared.lock);
+    judge(status == EBUSY ? wait_for_lock() : status);
+}
+
+int image_lock::wait_for_lock() noexcept
+{
+    constexpr uint64_t patience_ns = 100'000'000; // far longer than a pass
+    int32_t let_go = 0;
+    for (;;) {
+        uint64_t until_ns = monotonic_ns() + patience_ns;
+        timespec until{static_cast<time_t>(until_ns / ns_per_s),
+                       static_cast<long>(until_ns % ns_per_s)};
+        int status = ::pthread_mutex_clocklock(&shared_.lock, CLOCK_MONOTONIC, &until);
+        if (status != ETIMEDOUT) {
+            if (status == 0 && let_go != 0) { // it is not in the middle of anything now
+                (void)::kill(let_go, SIGSTOP);
+            }
+            return status;
+        }
+        int32_t holder = holder_of(shared_.lock);
+        if (holder != 0 && shared_.lock_namespace == own_pid_namespace() &&
+            let_stopped_go_on(holder)) {
+            let_go = holder;
+        }
+    }
 }
 
 image_lock::image_lock(image &shared, std::try_to_lock_t) noexcept : shared_(shared)
@@ -186,6 +224,9 @@ image_lock::~image_lock()
 void image_lock::judge(int status) noexcept
 {
     held_ = status == 0 || status == EOWNERDEAD;
+    if (held_) {
+        shared_.lock_namespace = this_namespace.load(std::memory_order_relaxed);
+    }
     if (status == EOWNERDEAD) {
         ::pthread_mutex_consistent(&shared_.lock);
         repair_image(shared_);

@@ -58,7 +58,8 @@ private:
 // Holds the image's lock while it lives. Who posts while another holds the lock leaves the work to
 // that one; so at the end helpers are woken for what is pending, unless the holder looks after it.
 // An image whose last
-// holder was killed is repaired first.
+// holder was killed is repaired first. A holder that is stopped is let go on to the end of what it
+// does, and stopped again.
 class image_lock {
 public:
     explicit image_lock(image &shared) noexcept;
@@ -75,12 +76,16 @@ public:
     void looks_again() noexcept { looks_again_ = true; }
 
 private:
+    [[nodiscard]] int wait_for_lock() noexcept;
     void judge(int status) noexcept;
 
     image &shared_;
     bool held_ = false;
     bool looks_again_ = false;
 };
+
+// After fork(), in a process that uses the image of its parent.
+void note_pid_namespace() noexcept;
 
 // A mutex for several processes that survives the death of its holder.
 void init_robust_mutex(pthread_mutex_t &mutex) noexcept;

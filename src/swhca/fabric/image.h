@@ -19,7 +19,7 @@
 namespace ufx::swhca {
 
 inline constexpr uint32_t max_hcas = 8;
-inline constexpr uint32_t max_processes = 64;
+inline constexpr uint32_t max_processes = 64; // one word of bits
 inline constexpr uint32_t max_contexts = 256;
 inline constexpr uint32_t max_pds = 2048;
 inline constexpr uint32_t max_channels = 1024;
@@ -31,6 +31,7 @@ inline constexpr uint32_t max_packets = 8192;
 inline constexpr uint32_t max_gids = 16;
 inline constexpr uint32_t max_pkeys = 8;
 inline constexpr uint32_t max_held_cqes = 1024;
+inline constexpr uint32_t max_late_events = 256;
 inline constexpr uint32_t max_mtu_bytes = 4096;
 inline constexpr uint32_t max_rd_atomic = 16;
 inline constexpr uint32_t max_outstanding = 256; // WQEs of a QP that are sent and not acknowledged
@@ -40,15 +41,21 @@ inline constexpr uint32_t no_index = UINT32_MAX;
 inline constexpr uint64_t held_for_ever = UINT64_MAX; // due time of a packet that a rule holds
 
 // A process with open devices. `alive` is a robust mutex that its helper thread holds while it
-// runs: whoever can lock it knows that the process is gone, zombies and reused pids included.
+// runs: whoever can lock it knows that the process is gone, zombies and reused pids included. See
+// fabric/liveness.h.
 struct process_slot {
     bool in_use;
     int32_t pid;
+    int32_t owner;          // thread that holds `alive`; 0: what it left is being cleared away
+    uint64_t pid_namespace; // in which both numbers are
     pthread_mutex_t alive;
     std::atomic<uint32_t> wake;         // futex of its helper thread; any process increments it
     std::atomic<uint64_t> sleeps_until; // written by its helper, read by its engine
-    bool reachable;                     // others may read and write its memory
-    uint64_t probe;                     // address of a word by which they find out
+    uint64_t probe;                     // address of a word by which others find out the next two
+    // Bits of processes that may read and write its memory, and of those to which the kernel
+    // refuses it; each finds out for itself. Written under the lock, read by anybody.
+    std::atomic<uint64_t> reached_by;
+    std::atomic<uint64_t> refused_to;
     shared_bitmap<max_qps> qps;         // its QPs
     shared_bitmap<max_cqs> cqs;         // its CQs that have a completion channel
     shared_bitmap<max_qps> failed;      // its QPs that were in ERR: what is posted is flushed
@@ -343,6 +350,14 @@ struct held_cqe {
     completion what;
 };
 
+// An event of a process into whose pipe it could not be written by whoever raised it.
+struct late_event {
+    uint32_t process;
+    int32_t write_fd;
+    uint32_t size;
+    uint8_t bytes[16];
+};
+
 // A packet that is under way, in order of its due time.
 struct packet_slot {
     bool queued; // else it is free; the links follow from this, the due time and the order
@@ -361,6 +376,7 @@ struct image {
     std::atomic<bool> ready; // set once by the creator
     char directory[max_directory_bytes]; // of the fabric, once there are files; else empty
     pthread_mutex_t lock;    // robust: the next holder cleans up after one that was killed
+    uint64_t lock_namespace; // of the pids, for the thread that holds it
     std::atomic<uint64_t> next_due_ns; // earliest timer or delivery; written by the lock's holder
     // The QPs that the holder of the lock works on, so that its successor knows what may be torn.
     uint32_t working[max_nesting];
@@ -381,6 +397,8 @@ struct image {
 
     uint32_t held_cqe_count;
     held_cqe held_cqes[max_held_cqes]; // in order of their completion
+    uint32_t late_event_count;
+    late_event late_events[max_late_events]; // in their order; written by an engine of the process
 
     uint32_t rule_count;
     fault_rule rules[max_rules];
@@ -398,7 +416,7 @@ struct image {
 };
 
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 4;
+inline constexpr uint32_t image_version = 5;
 
 } // namespace ufx::swhca
 

@@ -12,8 +12,6 @@ namespace ufx::swhca {
 
 namespace {
 
-constexpr uint64_t ns_per_s = 1000000000;
-
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
 } // namespace

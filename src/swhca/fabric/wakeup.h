@@ -9,6 +9,8 @@
 
 namespace ufx::swhca {
 
+inline constexpr uint64_t ns_per_s = 1'000'000'000;
+
 // Lets the helper thread of `process` run now.
 void wake_process(image &shared, uint32_t process) noexcept;
 

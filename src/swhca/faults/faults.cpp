@@ -120,7 +120,12 @@ void fail_queue_pairs(core &world, uint32_t hca, const fault_rule &rule) noexcep
     for (qp &one : world.shared.qps) {
         if (one.in_use && one.hca == hca && (rule.qpn == 0 || one.qpn == rule.qpn) &&
             one.state != IBV_QPS_RESET) {
-            enter_error(world, one);
+            if (world.memory.reaches(one.process)) {
+                enter_error(world, one);
+            } else { // at its next turn, by an engine that can flush it
+                one.cqe_failed = one.state != IBV_QPS_ERR;
+                world.shared.pending.add(world.index_of(one));
+            }
         }
     }
 }

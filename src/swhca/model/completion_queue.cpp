@@ -5,7 +5,9 @@
 
 #include "events.h"
 
+#include "swhca/fabric/liveness.h"
 #include "swhca/fabric/repair.h"
+#include "swhca/fabric/wakeup.h"
 #include "swhca/faults/faults.h"
 #include "ucs/bytes.h"
 
@@ -89,13 +91,30 @@ void overrun(core &world, cq &one) noexcept
     }
 }
 
+void keep(core &world, uint32_t cq_index, uint64_t due_ns, const completion &what) noexcept;
+
+// The memory of the program could not be written. If it lives, one of its own engines writes.
+void leave_to_owner(core &world, const cq &one, const completion &what) noexcept
+{
+    uint32_t owner = owner_of(world, one);
+    if (!world.memory.reaches(owner) && lives(world.shared.processes[owner]) &&
+        world.shared.held_cqe_count < max_held_cqes) {
+        keep(world, static_cast<uint32_t>(&one - world.shared.cqs), 0, what);
+        wake_process(world.shared, owner);
+    }
+}
+
 void write_cqe(core &world, cq &one, const completion &what) noexcept
 {
     if (one.overrun || world.shared.hcas[world.shared.contexts[one.context].hca].dead) {
         return;
     }
     if (!has_room(world, one)) {
-        overrun(world, one);
+        if (world.memory.reaches(owner_of(world, one))) {
+            overrun(world, one);
+        } else {
+            leave_to_owner(world, one, what);
+        }
         return;
     }
     uint32_t slot = one.produced & ((1u << one.log_size) - 1);
@@ -108,6 +127,7 @@ void write_cqe(core &world, cq &one, const completion &what) noexcept
         return;
     }
     if (!world.memory.write(owner_of(world, one), va, image.data(), image.size())) {
+        leave_to_owner(world, one, what);
         return;
     }
     one.produced++;
@@ -243,8 +263,9 @@ uint64_t release_held_cqes(core &world) noexcept
         for (uint32_t k = 0; k < kept; k++) {
             behind = behind || shared.held_cqes[k].cq == one.cq;
         }
-        if (shared.cqs[one.cq].stalled || behind || one.due_ns > world.now_ns) {
-            if (!shared.cqs[one.cq].stalled && !behind && one.due_ns < next_ns) {
+        bool closed = !world.memory.reaches(owner_of(world, shared.cqs[one.cq]));
+        if (shared.cqs[one.cq].stalled || behind || closed || one.due_ns > world.now_ns) {
+            if (!shared.cqs[one.cq].stalled && !behind && !closed && one.due_ns < next_ns) {
                 next_ns = one.due_ns;
             }
             shared.held_cqes[kept++] = one;

@@ -142,6 +142,9 @@ bool run_datagrams(core &world, qp &one) noexcept
         fetched_wqe fetched;
         payload data;
         wqe_error error = fetch_wqe(world, one, one.req.fetched, fetched);
+        if (error != wqe_error::NONE && !world.memory.reaches(one.process)) {
+            return false; // its own engine goes on
+        }
         uint8_t syndrome = error != wqe_error::NONE
                                ? static_cast<uint8_t>(MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR)
                                : check(world, one, fetched, data);

@@ -5,9 +5,9 @@
 #include "events.h"
 #include "queue_pair.h"
 
+#include "swhca/fabric/liveness.h"
 #include "swhca/fabric/port_files.h"
 
-#include <cerrno>
 #include <csignal>
 #include <infiniband/verbs.h>
 
@@ -18,19 +18,12 @@ namespace {
 constexpr uint8_t phys_link_up = 5; // IBA 1.4, table 154
 constexpr uint8_t phys_disabled = 3;
 
-// A pid may have come again, but not while the process's helper holds its mutex.
-void kill_process(process_slot &slot) noexcept
+// A pid may have come again, but not while the process lives; in another namespace it is somebody
+// else's.
+void kill_process(const process_slot &slot) noexcept
 {
-    int status = ::pthread_mutex_trylock(&slot.alive);
-    if (status == EBUSY) {
+    if (lives(slot) && slot.pid_namespace == own_pid_namespace()) {
         ::kill(slot.pid, SIGKILL);
-        return;
-    }
-    if (status == EOWNERDEAD) {
-        ::pthread_mutex_consistent(&slot.alive);
-    }
-    if (status == 0 || status == EOWNERDEAD) {
-        ::pthread_mutex_unlock(&slot.alive);
     }
 }
 

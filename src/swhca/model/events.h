@@ -22,6 +22,10 @@ void raise_device_event(core &world, uint32_t hca, uint32_t event) noexcept;
 // Into the pipe of a completion channel.
 void raise_completion_event(core &world, cq &one) noexcept;
 
+// What others could not write into the pipes of this process is kept, and written by itself.
+void write_late_events(core &world) noexcept;
+void forget_late_events(core &world, uint32_t process) noexcept;
+
 } // namespace ufx::swhca
 
 #endif

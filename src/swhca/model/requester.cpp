@@ -42,6 +42,9 @@ bool append_posted(core &world, qp &one, fetched_wqe &into) noexcept
         return false;
     }
     wqe_error error = fetch_wqe(world, one, req.fetched, into);
+    if (error != wqe_error::NONE && !world.memory.reaches(one.process)) {
+        return false; // its own engine goes on
+    }
     const send_wqe &wqe = into.wqe;
     sent_wqe &entry = at(one, req.tail);
     entry = {};
@@ -257,6 +260,9 @@ bool run_requester(core &world, qp &one) noexcept
             continue;
         }
         if (have != req.next && fetch_wqe(world, one, entry.index, fetched) != wqe_error::NONE) {
+            if (!world.memory.reaches(one.process)) {
+                return false;
+            }
             entry.syndrome = MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR; // overwritten while in use
             continue;
         }
@@ -288,7 +294,10 @@ void flush_send_queue(core &world, qp &one) noexcept
     while (req.fetched != posted) {
         fetched_wqe fetched;
         fetched.wqe.opcode = 0;
-        (void)fetch_wqe(world, one, req.fetched, fetched);
+        if (fetch_wqe(world, one, req.fetched, fetched) != wqe_error::NONE &&
+            !world.memory.reaches(one.process)) {
+            return;
+        }
         complete_send(world, one, fetched.wqe.opcode, req.fetched, 0,
                       MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
         auto left = static_cast<uint16_t>(posted - req.fetched);

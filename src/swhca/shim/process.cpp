@@ -21,6 +21,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -48,6 +49,7 @@ struct process_state {
     pid_t pid = 0;
     std::atomic<int> started{0}; // by the helper: 1 joined, -1 failed
     std::atomic<bool> stops{false};
+    std::atomic<bool> told{false}; // that the memory of others is closed
 };
 
 constinit std::atomic<process_state *> current{nullptr};
@@ -83,6 +85,23 @@ bool look(engine &runs, uint64_t now_ns) noexcept
     return found;
 }
 
+// Says once why packets take the long way.
+void tell_of_closed_peer(process_state &state) noexcept
+{
+    int32_t peer = closed_peer(state.joined->shared(), state.runs->self());
+    if (peer == 0 || state.told.exchange(true, std::memory_order_relaxed)) {
+        return;
+    }
+    constexpr const char *yama = "/proc/sys/kernel/yama/ptrace_scope";
+    ucs::fd file(::open(yama, O_RDONLY | O_CLOEXEC));
+    char scope = '-';
+    (void)!::read(file.get(), &scope, 1);
+    std::fprintf(stderr,
+                 "ufx_swhca: process %d may not access the memory of process %d (of another user, "
+                 "or protected, or by %s, which is %c), so packets between them are copied twice\n",
+                 ::getpid(), peer, yama, scope);
+}
+
 void run_helper(process_state &state) noexcept
 {
     image &shared = state.joined->shared();
@@ -114,6 +133,7 @@ void run_helper(process_state &state) noexcept
             (void)reap_dead(shared, runs.self(), now_ns);
             next_reap_ns = now_ns + heartbeat_ns;
         }
+        tell_of_closed_peer(state);
         uint64_t until_ns = std::min(next_ns, now_ns + limit_ns);
         slot.sleeps_until.store(until_ns, std::memory_order_seq_cst);
         sleep_until(slot, seen, now_ns, until_ns);
@@ -238,6 +258,7 @@ void leave_at_exit()
     current.store(nullptr, std::memory_order_release);
     state->stops.store(true, std::memory_order_release);
     inside = true;
+    tell_of_closed_peer(*state);
     leave_fabric(state->joined->shared(), state->runs->self(), monotonic_ns());
 }
 

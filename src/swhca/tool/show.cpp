@@ -142,7 +142,9 @@ json_value of_fabric(fabric_directory &where)
     json_value processes = json_value::array();
     for (const process_slot &slot : shared.processes) {
         if (slot.in_use) {
-            processes.push_back({{"pid", slot.pid}, {"reachable", slot.reachable}});
+            processes.push_back(
+                {{"pid", slot.pid},
+                 {"reachable", slot.refused_to.load(std::memory_order_relaxed) == 0}});
         }
     }
     json_value hcas = json_value::array();

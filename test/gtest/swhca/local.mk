@@ -13,6 +13,8 @@ test_swhca_SOURCES = \
 	%D%/test_faults.cpp \
 	%D%/test_faults_commands.cpp \
 	%D%/test_faults_device.cpp \
+	%D%/test_closed_memory.cpp \
+	%D%/test_stopped.cpp \
 	%D%/test_killed.cpp \
 	%D%/test_parts.cpp \
 	%D%/test_scatter_to_cqe.cpp \

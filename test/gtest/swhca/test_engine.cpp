@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The engine's own: copies that fail or are not torn, doorbells that several threads read, and the
 // lock.
+#include "companion.h"
 #include "rig.h"
 
 #include "swhca/engine/guarded_copy.h"
@@ -122,24 +123,16 @@ TEST_CASE("swhca: a doorbell record of another process is not read torn")
     void *page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     REQUIRE(page != MAP_FAILED);
     auto &word = *new (page) std::atomic<uint32_t>(one_value);
-    pid_t child = ::fork();
-    if (child == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    companion child(world, [&](rig &, line &) {
         std::atomic<bool> never{false};
         keep_writing(word, never);
-    }
-    // The child stands in for a process of the fabric.
-    process_slot &slot = world.shared().processes[1];
-    slot.in_use = slot.reachable = true;
-    slot.pid = child;
+    });
     process_memory memory(world.shared(), 0);
     int torn = torn_reads([&] {
         uint32_t value = 0;
         return memory.read(1, reinterpret_cast<uintptr_t>(page), &value, sizeof(value)) ? value : 0;
     });
-    slot.in_use = false;
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
+    child.kill();
     ::munmap(page, 4096);
     CHECK(torn == 0);
 }

@@ -239,6 +239,7 @@ private:
     // world_check.cpp: promises.
     void fail(const std::string &what);
     void wrote(unsigned op, unsigned byte);
+    void check_limit(const event &timer);
     void check_flush(unsigned side);
     void check_done(unsigned side, unsigned op, const core::act::fragment_done &a);
     std::string unfinished() const;

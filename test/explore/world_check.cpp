@@ -8,7 +8,7 @@
 //   X19          a byte that landed is not written again (but under BLIND)
 //   X20          an AM that ends early does not block those behind it
 //   X22          a rail drains only if something was wrong with the rail
-//   X23 X24      see settle(): from everywhere all ends well
+//   X23 X24      see settle(): from everywhere all ends well, a drain without its limit
 //   X25          a notify runs after its PUTs, and they are not written again after it
 //   X09          a dead peer ends every op, once
 //   X11          an ep's error comes after its lanes are quiet

@@ -3,6 +3,7 @@
 #include "world.h"
 
 #include <algorithm>
+#include <string>
 
 namespace ufx::explore {
 
@@ -93,6 +94,16 @@ std::optional<event> world::fair_step() const
     return consequence ? consequence : timer;
 }
 
+// In a healthy world a drain ends because all on the rail has ended, never by its limit.
+void world::check_limit(const event &timer)
+{
+    const core::rail *rail = sides_[timer.side].peer.find_rail(timer.rail);
+    if (timer.a == static_cast<std::uint32_t>(core::timer_kind::ADMIN_LIMIT) && rail != nullptr &&
+        rail->state() == core::rail_state::DRAINING && rail->why() == core::cause::ADMIN) {
+        fail("rail " + std::to_string(timer.rail) + ": drains until its limit, though it is idle");
+    }
+}
+
 std::string world::settle()
 {
     constexpr unsigned patience = 3000;
@@ -107,6 +118,7 @@ std::string world::settle()
             break;
         }
         if (next->kind == step::TIMER) {
+            check_limit(*next);
             now_ = std::max(now_, armed(*next)->second);
         }
         apply(*next);

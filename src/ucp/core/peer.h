@@ -87,6 +87,7 @@ public:
             v(r.peer_serial);
             v(r.peer_waits);
             v(r.idle);
+            v(r.asked_here);
         }
         for (const ep &e : eps_) {
             e.fold(v);
@@ -103,7 +104,7 @@ private:
         std::uint64_t admin_serial = 0; // of the own open ADMIN, 0 = none
         admin_action admin_what{};
         bool admin_open = false;       // admin_done is owed to the user
-        bool asked_here = false;       // the drain in force was asked for by this side
+        bool asked_here = false; // the drain in force was asked for by this side, which ends it
         std::uint64_t peer_serial = 0; // of the peer's newest ADMIN
         bool peer_waits = false;       // it is a DRAIN that is not acked yet
         bool idle = false;             // no own op is outstanding on it

@@ -96,6 +96,7 @@ void peer::after_rail(rail_entry &r, rail_state before, time_ns now, action_list
     each_lane(id, now, out, [](lane_slot &, lane_env &) {}); // gates
     switch (r.health.state()) {
     case rail_state::UP:
+        r.asked_here = false;
         if (before == rail_state::PROBING) {
             out.push_back(act::disarm_timer{{timer_kind::PROBE_OK, id, 0, 0}});
             on_probe(r, now, out, [](lane_slot &l, lane_env &env) { l.release_probe(env); });
@@ -120,6 +121,7 @@ void peer::after_rail(rail_entry &r, rail_state before, time_ns now, action_list
         check_drained(r, now, out);
         break;
     case rail_state::DOWN:
+        r.asked_here = false;
         out.push_back(act::disarm_timer{{timer_kind::PROBE_OK, id, 0, 0}});
         on_probe(r, now, out, [](lane_slot &l, lane_env &env) { l.release_probe(env); });
         finish_drain(r, false, now, out);
@@ -275,7 +277,7 @@ void peer::admin(rail_id rail, admin_action what, time_ns now, action_list &out)
     r->admin_serial = ++serial_;
     r->admin_what = what;
     r->admin_open = true;
-    r->asked_here = what == admin_action::DRAIN;
+    r->asked_here = r->asked_here || what == admin_action::DRAIN; // a resume does not end a drain
     r->admin.reset();
     send_admin(*r, what, now, out);
     on_rail(*r, now, out, [&](core::rail &h, const rail_env &env) {

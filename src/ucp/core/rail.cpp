@@ -174,8 +174,14 @@ void rail::resume(const rail_env &env)
 
 void rail::drained(const rail_env &env)
 {
-    if (state_ == rail_state::DRAINING) {
-        enter_down(env, cause::DRAINED);
+    if (state_ != rail_state::DRAINING) {
+        return;
+    }
+    const bool resumed = why_ == cause::ADMIN && !admin_;
+    enter_down(env, cause::DRAINED);
+    if (resumed) { // nothing was wrong with it
+        holdoff_until_ = env.now;
+        env.out.push_back(act::arm_timer{timer_of(timer_kind::RAIL_HOLDOFF, id_), env.now});
     }
 }
 

@@ -87,6 +87,13 @@ public:
         pump();
     }
 
+    // The last op of that side on rail 0 has ended.
+    void finish_idle(unsigned s)
+    {
+        sides[s].peer.rail_idle(0, now, sides[s].out);
+        pump();
+    }
+
     core::ep &ep(unsigned s) { return *sides[s].peer.find_ep(1); }
     const core::lane_slot &lane(unsigned s, core::rail_id rail) { return *ep(s).lane(rail); }
     core::rail_state rail(unsigned s, core::rail_id r)
@@ -99,6 +106,7 @@ public:
     core::time_ns now = 1000;
     bool holding = false; // messages stay on `wire`
     bool probes_work = true;
+    bool idles = true; // rails are idle as soon as they are asked; else finish_idle() says so
 
 private:
     std::pair<core::timer_id, core::time_ns> earliest(unsigned s)
@@ -160,7 +168,9 @@ private:
     }
     void act(unsigned s, const core::act::await_idle &a)
     {
-        sides[s].peer.rail_idle(a.rail, now, sides[s].out);
+        if (idles) {
+            sides[s].peer.rail_idle(a.rail, now, sides[s].out);
+        }
     }
     void act(unsigned s, const core::act::rail_changed &a) { sides[s].rail_changes.push_back(a); }
     void act(unsigned s, const core::act::fragment_done &a) { sides[s].done.push_back(a); }

@@ -238,6 +238,39 @@ TEST_CASE("rail: a drain that both sides ask for at once ends, and so do its res
     CHECK(d.lane(0, 0).is_live());
 }
 
+TEST_CASE(
+    "rail: a drain that is resumed before it has ended ends all the same, and the rail returns",
+    "[core]")
+{
+    duo d;
+    d.idles = false; // operations are under way on both sides
+    duo::side &asker = d.sides[GENERATE(0u, 1u)];
+    asker.peer.admin(0, admin_action::DRAIN, d.now, asker.out);
+    d.pump();
+    REQUIRE(d.rail(0, 0) == rail_state::DRAINING);
+    REQUIRE(d.rail(1, 0) == rail_state::DRAINING);
+    asker.peer.admin(0, admin_action::RESUME, d.now, asker.out);
+    d.pump();
+    const time_ns resumed = d.now;
+    d.finish_idle(0);
+    CHECK(d.rail(0, 0) == rail_state::DRAINING); // until the other side's have ended, too
+    CHECK(d.lane(0, 0).is_live());
+    d.finish_idle(1);
+    for (unsigned i = 0; i < 50 && d.rail(0, 0) != rail_state::UP; ++i) {
+        d.tick();
+    }
+    CHECK(d.rail(0, 0) == rail_state::UP);
+    CHECK(d.rail(1, 0) == rail_state::UP);
+    CHECK(d.now - resumed < 500 * ms_ns); // neither by the drain's limit nor by a hold-off
+    CHECK(asker.admins_done == 1);        // the resume replaced the drain
+    // A later drain by the other side waits for both again.
+    duo::side &other = d.sides[&asker == &d.sides[0] ? 1 : 0];
+    other.peer.admin(0, admin_action::DRAIN, d.now, other.out);
+    d.pump();
+    d.finish_idle(&asker == &d.sides[0] ? 0 : 1);
+    CHECK(d.lane(0, 0).is_live());
+}
+
 TEST_CASE("rail: an administrative drain ends DOWN on both sides, a resume brings it back",
           "[core]")
 {

@@ -48,8 +48,9 @@ bool is_complete(const ufx_uct_component_t &component) noexcept
 
 registry &registry::instance()
 {
-    static registry the_one;
-    return the_one;
+    // Never destroyed: other libraries may still ask while the process ends.
+    static registry *const the_one = ucs::owner_access::make<registry>().release();
+    return *the_one;
 }
 
 registry::registry()

@@ -3,6 +3,8 @@
 #ifndef UFX_UCT_BASE_REGISTRY_H
 #define UFX_UCT_BASE_REGISTRY_H
 
+#include "ucs/owner.h"
+
 #include <ufx/uct.h>
 
 #include <mutex>
@@ -24,6 +26,7 @@ public:
     [[nodiscard]] ufx_status_t add(const ufx_uct_component_t &component);
 
 private:
+    friend struct ucs::owner_access;
     registry();
 
     void load_modules();

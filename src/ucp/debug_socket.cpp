@@ -2,6 +2,7 @@
 // Requests from ufx_info.
 #include "ucp/debug_socket.h"
 
+#include "ucs/entry.h"
 #include "ucs/log.h"
 
 #include <array>
@@ -19,8 +20,8 @@ namespace ufx::ucp {
 
 namespace {
 
-constexpr mode_t FOLDER_MODE = 0700;
-constexpr mode_t SOCKET_MODE = 0600;
+constexpr mode_t folder_mode = 0700;
+constexpr mode_t socket_mode = 0600;
 
 bool fill_address(const std::string &path, sockaddr_un &address)
 {
@@ -37,7 +38,7 @@ bool fill_address(const std::string &path, sockaddr_un &address)
 bool make_folder(const std::string &path)
 {
     const std::string folder = path.substr(0, path.rfind('/'));
-    if (::mkdir(folder.c_str(), FOLDER_MODE) == 0) {
+    if (::mkdir(folder.c_str(), folder_mode) == 0) {
         return true;
     }
     struct stat info = {};
@@ -64,16 +65,14 @@ bool somebody_listens(const sockaddr_un &address)
                                       sizeof(address)) == 0;
 }
 
-// Bound with its mode from the start: no moment in which others may connect.
+// Bound with its mode from the start: no moment in which others may connect. The file takes the
+// mode of the socket, so the umask, which is the whole process's, stays as it is.
 bool bind_and_listen(const ucs::fd &listener, const sockaddr_un &address)
 {
-    const mode_t before = ::umask(static_cast<mode_t>(0777 & ~SOCKET_MODE));
-    const int bound =
-        ::bind(listener.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address));
-    const int error = errno;
-    ::umask(before);
-    errno = error;
-    return bound == 0 && ::listen(listener.get(), static_cast<int>(debug_socket::CLIENTS_MAX)) == 0;
+    return ::fchmod(listener.get(), socket_mode) == 0 &&
+           ::bind(listener.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)) ==
+               0 &&
+           ::listen(listener.get(), static_cast<int>(debug_socket::clients_max)) == 0;
 }
 
 bool watch(const ucs::fd &epoll, int socket, uint32_t events, int what, void *who)
@@ -146,13 +145,20 @@ debug_socket::~debug_socket()
 
 unsigned debug_socket::progress() noexcept
 {
-    std::array<epoll_event, CLIENTS_MAX + 1> ready = {};
+    std::array<epoll_event, clients_max + 1> ready = {};
     const int count = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
     for (int i = 0; i < count; i++) {
         auto *one = static_cast<client *>(ready[static_cast<std::size_t>(i)].data.ptr);
         if (one == nullptr) {
-            accept_clients();
-        } else if (!serve(*one)) {
+            (void)ucs::guard([&] { accept_clients(); }); // the one that came is closed again
+            continue;
+        }
+        bool keep = false;
+        const ufx_status_t status = ucs::guard([&] { keep = serve(*one); });
+        if (status != UFX_OK) {
+            ufx_warn("debug socket: a request got no answer: %s", ufx_ucs_status_string(status));
+        }
+        if (!keep) {
             // Closing takes it out of the epoll set.
             clients_.remove_if([one](const client &other) { return &other == one; });
         }
@@ -167,7 +173,7 @@ void debug_socket::accept_clients()
         if (!socket.valid()) {
             return;
         }
-        if (clients_.size() >= CLIENTS_MAX || !may_ask(socket.get())) {
+        if (clients_.size() >= clients_max || !may_ask(socket.get())) {
             continue;
         }
         client &one = clients_.emplace_back();
@@ -196,18 +202,18 @@ bool debug_socket::serve(client &one)
 // Reads up to the newline, and then asks; false on EOF, on an error, on too long a line.
 bool debug_socket::read_request(client &one)
 {
-    std::array<char, REQUEST_MAX> buffer;
+    std::array<char, request_max> buffer;
     const ssize_t n = ::recv(one.socket.get(), buffer.data(), buffer.size(), 0);
     if (n <= 0) {
         return n < 0 && (errno == EAGAIN || errno == EINTR);
     }
     one.request.append(buffer.data(), static_cast<std::size_t>(n));
     const std::size_t end = one.request.find('\n');
-    if (end == std::string::npos && one.request.size() < REQUEST_MAX) {
+    if (end == std::string::npos && one.request.size() < request_max) {
         return true;
     }
     one.answered = true;
-    one.reply = end == std::string::npos || end > REQUEST_MAX
+    one.reply = end == std::string::npos || end > request_max
                     ? "error: the request is too long\n"
                     : answer_(std::string_view(one.request).substr(0, end));
     if (one.reply.empty()) {

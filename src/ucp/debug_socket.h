@@ -25,8 +25,8 @@ public:
     using handler = std::function<std::string(std::string_view request)>;
 
     // Clients at a time, and bytes of a request; what is beyond is refused.
-    static constexpr std::size_t CLIENTS_MAX = 8;
-    static constexpr std::size_t REQUEST_MAX = 256;
+    static constexpr std::size_t clients_max = 8;
+    static constexpr std::size_t request_max = 256;
 
     // Listens at `path`, making its folder; a socket that a dead process left there is replaced.
     // ALREADY_EXISTS if a live one is there; IO, with one line in the log, if it cannot.

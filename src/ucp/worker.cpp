@@ -106,6 +106,8 @@ ufx_status_t worker::open()
             rail::create(*this, *ctx_.self_device(), static_cast<unsigned>(rails_.size()));
         if (opened) {
             self_rail_ = std::move(*opened);
+        } else if (opened.error() == UFX_ERR_NO_MEMORY) {
+            return opened.error();
         }
     }
     status = control_->listen();

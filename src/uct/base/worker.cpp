@@ -96,16 +96,15 @@ ufx_status_t worker::arm()
 
 ufx_status_t worker::attach(ufx_uct_iface_h iface)
 {
-    ifaces_.push_back(iface);
+    ifaces_.reserve(ifaces_.size() + 1); // what fails comes first: an iface is kept whole or not
     int fd = -1;
-    if (ufx_uct_iface_event_fd_get(iface, &fd) != UFX_OK) {
-        return UFX_OK; // it answers to event_arm alone
+    if (ufx_uct_iface_event_fd_get(iface, &fd) == UFX_OK) { // else it answers to event_arm alone
+        auto added = loop_->add(fd, EPOLLIN, nothing, nullptr);
+        if (!added) {
+            return added.error();
+        }
     }
-    auto added = loop_->add(fd, EPOLLIN, nothing, nullptr);
-    if (!added) {
-        ifaces_.pop_back();
-        return added.error();
-    }
+    ifaces_.push_back(iface);
     return UFX_OK;
 }
 

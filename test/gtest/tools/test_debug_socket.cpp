@@ -6,11 +6,26 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+namespace {
+
+unsigned umask_calls = 0;
+
+} // namespace
+
+// The umask belongs to the whole process: nobody here may change it, not even for a moment.
+extern "C" mode_t umask(mode_t mask) noexcept
+{
+    ++umask_calls;
+    return static_cast<mode_t>(::syscall(SYS_umask, mask));
+}
 
 using ufx::ucp::debug_socket;
 using ufx::ucs::fd;
@@ -76,6 +91,7 @@ TEST_CASE("debug socket: answers a line and closes", "[tools]")
     const place here;
     auto server = debug_socket::create(here.path, echo);
     REQUIRE(server);
+    CHECK(umask_calls == 0);
     struct stat info = {};
     REQUIRE(::stat(here.path.c_str(), &info) == 0);
     CHECK((info.st_mode & 0777) == 0600);
@@ -107,6 +123,26 @@ TEST_CASE("debug socket: a long answer comes whole, without blocking", "[tools]"
     CHECK(eof);
 }
 
+TEST_CASE("debug socket: a client whose answer cannot be made is dropped, others are served",
+          "[tools]")
+{
+    const place here;
+    bool has_memory = false;
+    auto server = debug_socket::create(here.path, [&](std::string_view request) {
+        return has_memory ? echo(request) : throw std::bad_alloc();
+    });
+    REQUIRE(server);
+    const fd unlucky = connect_to(here.path);
+    say(unlucky, "dump\n");
+    bool eof = false;
+    CHECK(hear(unlucky, **server, &eof).empty());
+    CHECK(eof);
+    has_memory = true;
+    const fd client = connect_to(here.path);
+    say(client, "dump\n");
+    CHECK(hear(client, **server) == "you said dump\n");
+}
+
 TEST_CASE("debug socket: hostile clients are dropped, others are served", "[tools]")
 {
     const place here;
@@ -116,10 +152,10 @@ TEST_CASE("debug socket: hostile clients are dropped, others are served", "[tool
     say(gone, "du");
     gone.reset();
     const fd talker = connect_to(here.path);
-    say(talker, std::string(debug_socket::REQUEST_MAX, 'a'));
+    say(talker, std::string(debug_socket::request_max, 'a'));
     CHECK_THAT(hear(talker, **server), Catch::StartsWith("error: "));
     std::vector<fd> silent;
-    for (size_t i = 0; i < debug_socket::CLIENTS_MAX; i++) {
+    for (size_t i = 0; i < debug_socket::clients_max; i++) {
         silent.push_back(connect_to(here.path));
         (*server)->progress();
     }

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each allocation of a mixed run fails once: what was accepted ends once, what was refused never,
-// and nothing is done twice or stuck; an ep that lost something has failed. It replaces operator
-// new.
+// Each allocation of a mixed run, of a worker, of a dump fails once. Of the run: what was accepted
+// ends once, what was refused never, and nothing is done twice or stuck; an ep that lost something
+// has failed. It replaces operator new.
 #include "data_pair.h"
 
 #include "ucs/log_capture.h"
 
 #include <ufx/ucs.h>
+#include <ufx/uct.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <string_view>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 namespace {
 
@@ -241,6 +248,130 @@ TEST_CASE("tcp: each allocation fails once, and every accepted operation still e
     CHECK(n > 20);
     ufx_ucs_log_set_handler(nullptr, nullptr);
     CHECK(leaks == 0);
+}
+
+namespace {
+
+// A context whose workers can be looked into by a socket in a folder of its own.
+struct open_context {
+    open_context()
+    {
+        REQUIRE(::mkdtemp(folder) != nullptr);
+        const ufx_ucp_config_entry_t entry = {"DEBUG_SOCKET", folder};
+        ufx_ucp_context_params_t params{};
+        params.field_mask = UFX_UCP_CONTEXT_PARAM_DEVICES | UFX_UCP_CONTEXT_PARAM_CONFIG;
+        params.devices = "lo:127.0.0.1,lo:127.0.0.2";
+        params.config = &entry;
+        params.config_count = 1;
+        REQUIRE(ufx_ucp_context_create(&params, &handle) == UFX_OK);
+    }
+    ~open_context()
+    {
+        ufx_ucp_context_destroy(handle);
+        ::rmdir(folder);
+    }
+    open_context(const open_context &) = delete;
+    open_context &operator=(const open_context &) = delete;
+
+    char folder[sizeof("/tmp/ufx-test-XXXXXX")] = "/tmp/ufx-test-XXXXXX";
+    ufx_ucp_context_h handle = nullptr;
+};
+
+} // namespace
+
+TEST_CASE("ucp: each allocation of a worker fails once, and it is made whole or not at all",
+          "[nomem]")
+{
+    const open_context context;
+    unsigned leaks = 0;
+    ufx_ucs_log_set_handler(count_leaks, &leaks);
+    long n = 0;
+    for (bool failed = true; failed; ++n) {
+        INFO("allocation " << n << " failed");
+        ufx_ucp_worker_h worker = nullptr;
+        left_until_failure = n;
+        const ufx_status_t status = ufx_ucp_worker_create(context.handle, nullptr, &worker);
+        failed = left_until_failure < 0;
+        left_until_failure = -1;
+        CHECK((status == UFX_OK || status == UFX_ERR_NO_MEMORY));
+        REQUIRE((worker != nullptr) == (status == UFX_OK));
+        for (unsigned i = 0; i < 10 && worker != nullptr; ++i) {
+            (void)ufx_ucp_worker_progress(worker);
+        }
+        ufx_ucp_worker_destroy(worker);
+    }
+    CHECK(n > 20);
+    ufx_ucs_log_set_handler(nullptr, nullptr);
+    CHECK(leaks == 0);
+}
+
+TEST_CASE("uct: a worker that lacks memory for an iface does not have it", "[nomem]")
+{
+    struct polled : ufx_uct_iface {
+        int fd = ::eventfd(0, EFD_CLOEXEC);
+        unsigned calls = 0;
+    } iface;
+    ufx_uct_iface_ops_t table{};
+    table.size = sizeof(table);
+    table.progress = [](ufx_uct_iface_h self) noexcept -> unsigned {
+        return ++static_cast<polled *>(self)->calls;
+    };
+    table.event_fd_get = [](ufx_uct_iface_h self, int *fd) noexcept {
+        *fd = static_cast<polled *>(self)->fd;
+        return UFX_OK;
+    };
+    iface.ops = &table;
+    ufx_uct_worker_h worker = nullptr;
+    REQUIRE(ufx_uct_worker_create(&worker) == UFX_OK);
+    ufx_status_t status = UFX_ERR_NO_MEMORY;
+    long n = 0;
+    for (; status == UFX_ERR_NO_MEMORY; ++n) {
+        left_until_failure = n;
+        status = worker->ops->attach(worker, &iface);
+        left_until_failure = -1;
+        (void)ufx_uct_worker_progress(worker);
+        CHECK(iface.calls == (status == UFX_OK ? 1u : 0u));
+    }
+    CHECK(n > 2);
+    worker->ops->detach(worker, &iface);
+    ufx_uct_worker_destroy(worker);
+    ::close(iface.fd);
+}
+
+TEST_CASE("ucp: each allocation of a debug dump fails once, and the process lives", "[nomem]")
+{
+    const open_context context;
+    ufx_ucp_worker_h worker = nullptr;
+    REQUIRE(ufx_ucp_worker_create(context.handle, nullptr, &worker) == UFX_OK);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::snprintf(address.sun_path, sizeof(address.sun_path), "%s/%d.sock", context.folder,
+                  static_cast<int>(::getpid()));
+    long n = 0;
+    std::size_t answered = 0;
+    for (bool failed = true; failed; ++n) {
+        INFO("allocation " << n << " failed");
+        const int client = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        REQUIRE(::connect(client, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0);
+        const std::string_view request = "dump json\n";
+        REQUIRE(::send(client, request.data(), request.size(), MSG_NOSIGNAL) > 0);
+        answered = 0;
+        ssize_t got = -1;
+        left_until_failure = n;
+        for (unsigned i = 0; got != 0 && i < 100000; ++i) {
+            (void)ufx_ucp_worker_progress(worker);
+            char bytes[4096];
+            got = ::recv(client, bytes, sizeof(bytes), 0);
+            answered += got > 0 ? static_cast<std::size_t>(got) : 0;
+        }
+        failed = left_until_failure < 0;
+        left_until_failure = -1;
+        CHECK(got == 0); // with an answer or without
+        ::close(client);
+    }
+    CHECK(n > 5);
+    CHECK(answered > 100);
+    ufx_ucp_worker_destroy(worker);
 }
 
 TEST_CASE("ucp: each allocation of a registration fails once, and nothing of it is left", "[nomem]")

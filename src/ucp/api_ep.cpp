@@ -2,6 +2,7 @@
 // C entries of listeners and eps.
 #include "ucp/ep.h"
 #include "ucp/listener.h"
+#include "ucp/post.h"
 #include "ucp/refuse.h"
 #include "ucp/worker.h"
 #include "ucs/entry.h"
@@ -115,6 +116,7 @@ ufx_status_t ufx_ucp_ep_close(ufx_ucp_ep_h handle, ufx_ucp_close_mode_t mode,
                               const ufx_ucp_op_params_t *params,
                               ufx_ucp_request_h *request) noexcept
 {
+    ucp::give_no_request(request);
     if (handle == nullptr) {
         return ucp::refuse_null(__func__, "ep");
     }

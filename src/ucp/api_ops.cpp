@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The posting calls of the C ABI: put, get, lists, active messages, flush, fence.
 #include "ucp/ep.h"
+#include "ucp/post.h"
 #include "ucp/proto.h"
 #include "ucp/refuse.h"
 #include "ucp/request_pool.h"
@@ -15,39 +16,6 @@ namespace {
 
 constexpr std::size_t max_notify = 4096;
 constexpr std::size_t notify_fixed = 8;
-
-// Locks, checks the ep, runs `post`, wakes a waiting thread.
-template <class F>
-ufx_status_t on_ep(const char *call, ufx_ucp_ep_h handle, ufx_ucp_request_h *out, bool queues,
-                   F &&post)
-{
-    if (handle == nullptr) {
-        return refuse_null(call, "ep");
-    }
-    ep &e = ep::of(handle);
-    auto guard = e.home().lock();
-    if (out != nullptr) {
-        *out = nullptr;
-    }
-    if (const ufx_status_t status = e.accepts(); status != UFX_OK) {
-        return status;
-    }
-    if (queues && !e.tx.has_room()) {
-        return UFX_ERR_NO_RESOURCE;
-    }
-    const ufx_status_t status = ucs::guard([&] { return post(e); });
-    e.home().kick();
-    return status;
-}
-
-ufx_status_t launch(ep &e, request_pool::draft r, ufx_ucp_request_h *out)
-{
-    if (out != nullptr) {
-        *out = r->handle();
-    }
-    e.tx.submit(*r.release());
-    return UFX_INPROGRESS;
-}
 
 // Says what is wrong with a transfer that was found wrong.
 [[gnu::cold, gnu::noinline]] ufx_status_t refuse_transfer(op kind, const void *buffer,
@@ -201,7 +169,7 @@ ufx_status_t send_am(ep &e, std::uint16_t id, const void *header, std::size_t he
     const bool eager = (flags & UFX_UCP_OP_AM_EAGER) != 0;
     const bool rendezvous =
         length != 0 && !eager &&
-        ((flags & UFX_UCP_OP_AM_RNDV) != 0 || length > e.home().cfg().rndv_thresh);
+        ((flags & UFX_UCP_OP_AM_RNDV) != 0 || length >= e.home().cfg().rndv_thresh);
     request_pool::draft r = e.home().requests.start(e.home(), &e, params, op::AM);
     r->am_id = id;
     r->user_header = static_cast<std::uint16_t>(header_length);
@@ -336,14 +304,12 @@ extern "C" ufx_status_t ufx_ucp_worker_flush(ufx_ucp_worker_h worker,
                                              const ufx_ucp_op_params_t *params,
                                              ufx_ucp_request_h *request) noexcept
 {
+    ucp::give_no_request(request);
     if (worker == nullptr) {
         return ucp::refuse_null(__func__, "worker");
     }
     ucp::worker &w = ucp::worker::of(worker);
     auto guard = w.lock();
-    if (request != nullptr) {
-        *request = nullptr;
-    }
     return ucs::guard([&] { return ucp::flush_worker(w, params, request); });
 }
 

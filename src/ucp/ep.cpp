@@ -315,9 +315,6 @@ ufx_status_t ep::close(ufx_ucp_close_mode_t mode, const ufx_ucp_op_params_t *par
         if (forced_ || mode != UFX_UCP_CLOSE_FORCE) {
             return UFX_ERR_SHUTDOWN;
         }
-        if (out != nullptr) {
-            *out = nullptr;
-        }
         force();
         return UFX_OK;
     }

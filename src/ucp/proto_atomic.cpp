@@ -6,12 +6,16 @@
 #include "ucp/context.h"
 #include "ucp/ep.h"
 #include "ucp/mem_table.h"
+#include "ucp/post.h"
 #include "ucp/proto.h"
 #include "ucp/refuse.h"
 #include "ucp/request_pool.h"
 #include "ucp/worker.h"
 #include "ucs/entry.h"
 #include "ucs/guarded_copy.h"
+
+#include <algorithm>
+#include <cstdint>
 
 namespace ufx::ucp {
 
@@ -107,13 +111,33 @@ void ep_rx::deliver_atomic_reply(recv_message &message)
 
 namespace {
 
-ufx_status_t start_atomic(ep &e, const atomic_req_body &wanted, void *result,
+constexpr const char *call_name = "ufx_ucp_atomic";
+
+ufx_status_t check_atomic(const atomic_req_body &wanted, const void *result, ufx_ucp_rkey_h key)
+{
+    if (key == nullptr) {
+        return refuse_null(call_name, "rkey");
+    }
+    if (!is_valid(wanted.op, wanted.size, wanted.address)) {
+        return refuse(call_name, "op is unknown, size is neither 4 nor 8, or remote_addr is not "
+                                 "a multiple of size");
+    }
+    if (!rkey::of(key).holds(wanted.address, wanted.size)) {
+        return refuse(call_name, "remote_addr is not in the range of rkey");
+    }
+    const bool fetches = wanted.op == UFX_UCP_ATOMIC_SWAP || wanted.op == UFX_UCP_ATOMIC_CSWAP;
+    return fetches && result == nullptr ? refuse_null(call_name, "result") : UFX_OK;
+}
+
+ufx_status_t start_atomic(ep &e, atomic_req_body body, void *result, ufx_ucp_rkey_h key,
                           const ufx_ucp_op_params_t *params, ufx_ucp_request_h *out)
 {
-    worker &w = e.home();
-    request_pool::draft r = w.requests.start(w, &e, params, op::ATOMIC);
-    atomic_req_body body = wanted;
+    if (const ufx_status_t bad = check_atomic(body, result, key); bad != UFX_OK) {
+        return bad;
+    }
+    request_pool::draft r = e.home().requests.start(e.home(), &e, params, op::ATOMIC);
     body.request = r->id;
+    body.memory = rkey::of(key).memory_id();
     r->type = am_type::ATOMIC_REQ;
     r->head.resize(atomic_req_size);
     encode(body, r->head.data());
@@ -121,15 +145,8 @@ ufx_status_t start_atomic(ep &e, const atomic_req_body &wanted, void *result,
     r->result = result;
     r->result_size = body.size;
     r->length = body.size;
-    if (const ufx_status_t status = shape_am(e, *r); status != UFX_OK) {
-        return status;
-    }
-    if (out != nullptr) {
-        *out = r->handle();
-    }
-    e.tx.submit(*r.release());
-    w.kick();
-    return UFX_INPROGRESS;
+    const ufx_status_t status = shape_am(e, *r);
+    return status == UFX_OK ? launch(e, std::move(r), out) : status;
 }
 
 } // namespace
@@ -144,37 +161,14 @@ extern "C" ufx_status_t ufx_ucp_atomic(ufx_ucp_ep_h ep, ufx_ucp_atomic_op_t op, 
                                        const ufx_ucp_op_params_t *params,
                                        ufx_ucp_request_h *request) noexcept
 {
-    if (ep == nullptr || rkey == nullptr) {
-        return ucp::refuse_null(__func__, ep == nullptr ? "ep" : "rkey");
-    }
-    const unsigned number = ucp::number_of(op);
-    const bool fetches = number == UFX_UCP_ATOMIC_SWAP || number == UFX_UCP_ATOMIC_CSWAP;
-    const ucp::rkey &key = ucp::rkey::of(rkey);
-    if (!ucp::is_valid(number, size, remote_addr)) {
-        return ucp::refuse(__func__,
-                           "op is unknown, size is neither 4 nor 8, or remote_addr is not "
-                           "a multiple of size");
-    }
-    if (!key.holds(remote_addr, size)) {
-        return ucp::refuse(__func__, "remote_addr is not in the range of rkey");
-    }
-    if (fetches && result == nullptr) {
-        return ucp::refuse_null(__func__, "result");
-    }
-    ucp::ep &e = ucp::ep::of(ep);
-    auto guard = e.home().lock();
-    if (const ufx_status_t status = e.accepts(); status != UFX_OK) {
-        return status;
-    }
-    if (!e.tx.has_room()) {
-        return UFX_ERR_NO_RESOURCE;
-    }
+    constexpr unsigned no_such = UINT8_MAX; // what does not fit in there is refused as that
     ucp::atomic_req_body body;
-    body.memory = key.memory_id();
     body.address = remote_addr;
     body.operand = operand;
     body.compare = compare;
-    body.op = static_cast<std::uint8_t>(op);
-    body.size = static_cast<std::uint8_t>(size);
-    return ucs::guard([&] { return ucp::start_atomic(e, body, result, params, request); });
+    body.op = static_cast<std::uint8_t>(std::min(ucp::number_of(op), no_such));
+    body.size = static_cast<std::uint8_t>(std::min<std::size_t>(size, no_such));
+    return ucp::on_ep(__func__, ep, request, true, [&](ucp::ep &e) {
+        return ucp::start_atomic(e, body, result, rkey, params, request);
+    });
 }

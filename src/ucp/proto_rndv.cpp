@@ -8,6 +8,7 @@
 #include "ucp/ep.h"
 #include "ucp/mem_table.h"
 #include "ucp/peer.h"
+#include "ucp/post.h"
 #include "ucp/proto.h"
 #include "ucp/refuse.h"
 #include "ucp/request_pool.h"
@@ -284,6 +285,7 @@ extern "C" ufx_status_t ufx_ucp_am_recv_data(ufx_ucp_worker_h worker, void *data
                                              size_t length, const ufx_ucp_op_params_t *params,
                                              ufx_ucp_request_h *request) noexcept
 {
+    ucp::give_no_request(request);
     if (worker == nullptr || data == nullptr) {
         return ucp::refuse_null(__func__, worker == nullptr ? "worker" : "data");
     }

@@ -190,6 +190,24 @@ TEST_CASE("ucp: a rendezvous is fetched at once, later, or dropped", "[data][tcp
     CHECK(w.calls == 1);
 }
 
+TEST_CASE("ucp: messages from RNDV_THRESH on go by rendezvous, shorter ones do not", "[data][tcp]")
+{
+    ufx::test::pair_options options;
+    options.config = {{"RNDV_THRESH", "10000"}};
+    pair p(options);
+    fetcher in;
+    in.worker = p.b.worker;
+    REQUIRE(ufx_ucp_worker_set_am_handler(p.b.worker, 9, fetcher::on_am, &in) == UFX_OK);
+    const std::vector<std::byte> payload(10000);
+    for (const std::size_t length : {payload.size() - 1, payload.size()}) {
+        waiter w;
+        w.posted(
+            ufx_ucp_am_send(p.a.ep, 9, nullptr, 0, payload.data(), length, &w.params, nullptr));
+        REQUIRE(p.until_done(w));
+        CHECK(in.waiters.size() == (length == payload.size() ? 1 : 0));
+    }
+}
+
 TEST_CASE("ucp: a canceled rendezvous is not read any more", "[data][tcp]")
 {
     pair p;

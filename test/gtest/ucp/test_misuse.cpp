@@ -257,6 +257,47 @@ TEST_CASE("misuse: a refused argument is named with its call", "[ucp]")
     CHECK(ufx_ucp_worker_progress(nullptr) == 0);
 }
 
+TEST_CASE("misuse: a call that accepts nothing leaves no request", "[ucp]")
+{
+    test::pair p;
+    const ufx_ucp_ep_h ep = p.a.ep;
+    const ufx_ucp_rkey_h key = p.a.peer_key;
+    const std::uint64_t at = p.a.peer_addr;
+    const ufx_ucp_worker_h worker = p.a.worker;
+    ufx_ucp_request_h out = nullptr;
+    const std::function<ufx_status_t(ufx_ucp_ep_h)> calls[] = {
+        [&](ufx_ucp_ep_h e) { return ufx_ucp_put(e, {}, 1, at, key, {}, &out); },
+        [&](ufx_ucp_ep_h e) { return ufx_ucp_get(e, {}, 1, at, key, {}, &out); },
+        [&](ufx_ucp_ep_h e) { return ufx_ucp_put_list(e, {}, 1, {}, {}, &out); },
+        [&](ufx_ucp_ep_h e) { return ufx_ucp_get_list(e, {}, 1, {}, {}, &out); },
+        [&](ufx_ucp_ep_h e) { return ufx_ucp_am_send(e, 1, {}, 1, {}, 0, {}, &out); },
+        [&](ufx_ucp_ep_h e) {
+            return ufx_ucp_atomic(e, UFX_UCP_ATOMIC_ADD, 1, 0, 3, {}, at, key, {}, &out);
+        },
+        [&](ufx_ucp_ep_h e) {
+            return ufx_ucp_atomic(e, UFX_UCP_ATOMIC_ADD, 1, 0, 264, {}, at, key, {}, &out);
+        },
+        [&](ufx_ucp_ep_h e) {
+            return ufx_ucp_atomic(e, UFX_UCP_ATOMIC_ADD, 1, 0, 8, {}, at, {}, {}, &out);
+        },
+        [&](ufx_ucp_ep_h e) {
+            return ufx_ucp_ep_close(e, static_cast<ufx_ucp_close_mode_t>(7), {}, &out);
+        },
+        [&](ufx_ucp_ep_h) { return ufx_ucp_am_recv_data(worker, {}, {}, 1, {}, &out); },
+        [&](ufx_ucp_ep_h) { return ufx_ucp_ep_flush({}, {}, &out); },
+        [&](ufx_ucp_ep_h) { return ufx_ucp_worker_flush({}, {}, &out); },
+    };
+    int nothing = 0;
+    for (const auto &call : calls) {
+        for (const ufx_ucp_ep_h e : {ep, ufx_ucp_ep_h{}}) {
+            out = reinterpret_cast<ufx_ucp_request_h>(&nothing);
+            INFO("call " << &call - calls << (e == nullptr ? " without ep" : ""));
+            CHECK(call(e) == UFX_ERR_INVALID_PARAM);
+            CHECK(out == nullptr);
+        }
+    }
+}
+
 TEST_CASE("misuse: what only the target can know is REMOTE_ACCESS, not a wrong argument", "[ucp]")
 {
     test::pair p;

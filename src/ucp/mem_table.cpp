@@ -69,12 +69,13 @@ mem_table::~mem_table()
     });
 }
 
-ufx_status_t mem_table::register_on(mem &memory, std::size_t domain)
+// nullptr if the domain registers nothing.
+ucs::result<ufx_uct_mem_h> mem_table::register_on(const mem &memory, std::size_t domain)
 {
     const memory_domain &md = context_.domains()[domain];
     const bool is_useless = memory.local_only_ && !md.needs_memh();
     if ((md.attr().flags & UFX_UCT_MD_FLAG_REG) == 0 || is_useless) {
-        return UFX_OK;
+        return ufx_uct_mem_h{nullptr};
     }
     ufx_uct_mem_params_t params{};
     params.field_mask =
@@ -82,27 +83,34 @@ ufx_status_t mem_table::register_on(mem &memory, std::size_t domain)
     params.address = memory.address_;
     params.length = memory.length_;
     params.flags = uct_access(memory.rights_, memory.is_written_);
-    return ufx_uct_md_mem_reg(md.handle(), &params, &memory.registrations_[domain].handle);
+    ufx_uct_mem_h handle = nullptr;
+    const ufx_status_t status = ufx_uct_md_mem_reg(md.handle(), &params, &handle);
+    if (status != UFX_OK) {
+        return status;
+    }
+    return handle;
 }
 
 ufx_status_t mem_table::register_all(mem &memory)
 {
-    memory.registrations_.resize(context_.domains().size());
+    memory.registrations_ = std::vector<mem::registration>(context_.domains().size());
     bool took = false;
     ufx_status_t lost = UFX_OK;
     for (std::size_t domain = 0; domain < memory.registrations_.size(); ++domain) {
-        const ufx_status_t status = register_on(memory, domain);
+        const ucs::result<ufx_uct_mem_h> handle = register_on(memory, domain);
+        const ufx_status_t status = handle.status();
         if (status == UFX_ERR_IO) { // that device has failed: the others go on
             lost = status;
             continue;
         }
-        if (status != UFX_OK) {
+        if (!handle) {
             ufx_warn("cannot register %zu bytes at %p: %s", memory.length_,
                      static_cast<void *>(memory.address_), ufx_ucs_status_name(status));
             deregister_all(memory);
             return status;
         }
-        took = took || memory.registrations_[domain].handle != nullptr;
+        memory.registrations_[domain].handle.store(*handle, std::memory_order_release);
+        took = took || *handle != nullptr;
     }
     return took || memory.local_only_ ? UFX_OK : lost;
 }
@@ -110,12 +118,13 @@ ufx_status_t mem_table::register_all(mem &memory)
 void mem_table::deregister_all(mem &memory) noexcept
 {
     for (std::size_t domain = 0; domain < memory.registrations_.size(); ++domain) {
-        const mem::registration there = std::exchange(memory.registrations_[domain], {});
+        mem::registration &there = memory.registrations_[domain];
         const ufx_uct_md_h md = context_.domains()[domain].handle();
-        if (there.handle != nullptr) {
-            (void)ufx_uct_md_mem_dereg(md, there.handle);
+        const ufx_uct_mem_h handle = there.handle.exchange(nullptr, std::memory_order_acq_rel);
+        if (handle != nullptr) {
+            (void)ufx_uct_md_mem_dereg(md, handle);
         }
-        for (const ufx_uct_mem_h old : there.old) {
+        for (const ufx_uct_mem_h old : std::exchange(there.old, {})) {
             (void)ufx_uct_md_mem_dereg(md, old);
         }
     }
@@ -213,13 +222,14 @@ ufx_status_t mem_table::reregister(std::size_t domain)
     ufx_status_t worst = UFX_OK;
     table_.for_each([&](ucs::handle, mem &memory) {
         mem::registration &there = memory.registrations_[domain];
-        if (there.handle != nullptr) {
-            there.old.push_back(there.handle);
-            there.handle = nullptr;
-        }
+        there.old.reserve(there.old.size() + 1);
+        const ucs::result<ufx_uct_mem_h> fresh = register_on(memory, domain);
+        worst = fresh ? worst : fresh.status();
         ++there.generation;
-        if (const ufx_status_t status = register_on(memory, domain); status != UFX_OK) {
-            worst = status;
+        const ufx_uct_mem_h before =
+            there.handle.exchange(fresh ? *fresh : nullptr, std::memory_order_acq_rel);
+        if (before != nullptr) {
+            there.old.push_back(before);
         }
     });
     return worst;
@@ -228,7 +238,7 @@ ufx_status_t mem_table::reregister(std::size_t domain)
 bool mem_table::pack_for(const mem &memory, const device &dev, std::vector<std::byte> &packed) const
 {
     const memory_domain &md = context_.domains()[dev.md];
-    const ufx_uct_mem_h handle = memory.registrations_[dev.md].handle;
+    const ufx_uct_mem_h handle = memory.handle(dev.md);
     const std::size_t size = md.attr().rkey_packed_size; // 0: that transport needs no key
     if (handle == nullptr || size > core::max_rkey_bytes) {
         return false;

@@ -9,6 +9,7 @@
 
 #include <ufx/uct.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,10 +37,12 @@ public:
     std::uint64_t id() const { return id_; }
     std::byte *address() const { return address_; }
     std::size_t length() const { return length_; }
-    // Registration on a domain of context::domains(); nullptr if that domain registers nothing.
-    ufx_uct_mem_h handle(std::size_t domain) const { return registrations_[domain].handle; }
-    // Counts re-registrations after the device was reopened.
-    std::uint32_t generation(std::size_t domain) const { return registrations_[domain].generation; }
+    // Registration on a domain of context::domains(); nullptr if that domain registers nothing. Any
+    // thread; one that was replaced meanwhile stays valid until the memory is unmapped.
+    ufx_uct_mem_h handle(std::size_t domain) const
+    {
+        return registrations_[domain].handle.load(std::memory_order_acquire);
+    }
     bool holds(const void *from, std::size_t count) const
     {
         const auto *at = static_cast<const std::byte *>(from);
@@ -50,9 +53,10 @@ public:
 private:
     friend class mem_table;
     struct registration {
-        ufx_uct_mem_h handle = nullptr;
+        // Published by mem_table, with its lock held, and read without it: release, acquire.
+        std::atomic<ufx_uct_mem_h> handle{nullptr};
         std::vector<ufx_uct_mem_h> old; // of a device that was lost: other rails may use it yet
-        std::uint32_t generation = 1;
+        std::uint32_t generation = 1;   // counts registrations
     };
 
     std::uint64_t id_ = 0;
@@ -62,7 +66,7 @@ private:
     bool is_written_ = true;   // by the device, for this side
     bool allocated_ = false;
     bool local_only_ = false; // only where a device needs local buffers registered
-    std::vector<registration> registrations_;
+    std::vector<registration> registrations_; // does not grow any more once it is mapped
 };
 
 // Any thread: one lock, never held while user code runs.
@@ -103,7 +107,7 @@ private:
     ucs::result<mem *> keep(std::unique_ptr<mem> memory);
     ufx_status_t insert(mem &memory);
     ufx_status_t register_all(mem &memory);
-    ufx_status_t register_on(mem &memory, std::size_t domain);
+    ucs::result<ufx_uct_mem_h> register_on(const mem &memory, std::size_t domain);
     void deregister_all(mem &memory) noexcept;
 
     context &context_;

@@ -3,8 +3,10 @@
  * The transport layer (uct): open a device, connect endpoints, move bytes, learn what landed.
  *
  * ABI version 1.
- * Thread rule: an md, worker, iface and everything opened on it belong to one thread at a time;
- * only ufx_uct_worker_post() may be called from any thread.
+ * Thread rule: an md may be used by any thread, also while others make progress on ifaces that were
+ * opened on it; an iface or ep is opened and closed by the thread of its worker. A worker, an iface
+ * and everything opened on it belong to one thread at a time; only ufx_uct_worker_post() may be
+ * called from any thread.
  * Callbacks run from progress only (ufx_uct_iface_progress, ufx_uct_worker_progress), never inside
  * a posting call, and exactly once for each operation that returned UFX_INPROGRESS.
  *

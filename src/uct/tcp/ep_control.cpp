@@ -24,7 +24,8 @@ size_t ring_bytes(const config &with) noexcept
 
 ep::ep(class iface &owner, const ufx_uct_ep_params_t &params)
     : base(owner, params, owner.settings().tx_queue, ring_bytes(owner.settings())),
-      replies_(owner.reply_pool()), receiver_(*this, owner.receive_buffer_size())
+      replies_(owner.reply_pool(), owner.regions_here()),
+      receiver_(*this, owner.receive_buffer_size())
 {
     own_ = {owner.add(*this), ucs::random_uuid()};
 }

@@ -82,6 +82,7 @@ unsigned ep::receive() noexcept
 bool ep::read_once() noexcept
 {
     std::array<iovec, receiver::max_pieces> pieces;
+    region_reader::section access(iface().regions_here(), receiver_.places_put());
     size_t used = receiver_.prepare(pieces);
     size_t space = 0;
     for (const iovec &piece : std::span(pieces).first(used)) {
@@ -91,6 +92,7 @@ bool ep::read_once() noexcept
     message.msg_iov = pieces.data();
     message.msg_iovlen = used;
     ssize_t got = recvmsg(socket_.get(), &message, 0);
+    access.end();
     if (got > 0) {
         // Less than there was space for: nothing is left, unless an end of stream waits.
         readable_ = static_cast<size_t>(got) == space || hung_up_;
@@ -160,7 +162,9 @@ unsigned ep::send_some(size_t budget, bool lone_ack) noexcept
             one_by_one_ = false;
             break;
         }
+        region_reader::section access(iface().regions_here(), from == source::replies);
         if (from == source::replies && replies_.broken()) {
+            access.end();
             break_with({UFX_ERR_NO_MEMORY, UFX_UCT_CAUSE_OWN_QP}, 0,
                        "the data of a get could not be kept when its region was deregistered");
             break;
@@ -172,7 +176,9 @@ unsigned ep::send_some(size_t budget, bool lone_ack) noexcept
         message.msg_iovlen = out.pieces().size();
         ssize_t done = sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
         if (done < 0) {
-            send_failed(from, errno);
+            const int error = errno;
+            access.end();
+            send_failed(from, error);
             continue;
         }
         auto bytes = static_cast<size_t>(done);

@@ -80,9 +80,10 @@ iface::iface(md &memory, const ufx_uct_iface_params_t &params, parts &&made)
     : base(params), md_(memory), device_(std::move(made.local)), settings_(made.settings),
       descs_(settings_.seg_size, settings_.am_max,
              (params.field_mask & UFX_UCT_IFACE_PARAM_RX_HEADROOM) != 0 ? params.rx_headroom : 0),
-      batch_(std::make_unique<batch>()), epoll_(std::move(made.epoll)),
-      timer_(std::move(made.timer)), listener_(std::move(made.listening)),
-      port_told_(listener_.port), lobby_(*this, settings_.max_strangers)
+      regions_here_(memory.regions()), batch_(std::make_unique<batch>()),
+      epoll_(std::move(made.epoll)), timer_(std::move(made.timer)),
+      listener_(std::move(made.listening)), port_told_(listener_.port),
+      lobby_(*this, settings_.max_strangers)
 {
 }
 

@@ -55,7 +55,10 @@ public:
 
     [[nodiscard]] bool link_up() const noexcept { return link_up_; }
 
+    // To be looked into in a section of regions_here().
     [[nodiscard]] const region_table &regions() const noexcept { return md_.regions(); }
+
+    [[nodiscard]] region_reader &regions_here() noexcept { return regions_here_; }
 
     [[nodiscard]] rx_desc_pool &descs() noexcept { return descs_; }
 
@@ -135,6 +138,7 @@ private:
     device device_;
     config settings_;
     rx_desc_pool descs_;
+    region_reader regions_here_;
     reply_queue::pool replies_{"tcp replies"};
     std::unique_ptr<batch> batch_;
     ucs::handle_table<ep> eps_by_id_;

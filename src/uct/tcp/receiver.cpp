@@ -40,7 +40,7 @@ receiver::~receiver()
 
 size_t receiver::prepare(std::span<iovec, max_pieces> to) noexcept
 {
-    if (sink_ == sink::put && !owner_.iface().regions().valid(put_key_)) {
+    if (places_put() && !owner_.iface().regions().valid(put_key_)) {
         refuse(); // deregistered meanwhile: not a byte more
     }
     size_t used = 0;
@@ -112,7 +112,9 @@ void receiver::drain_buffer_into_sink() noexcept
         begin_ += bytes;
         return;
     }
+    region_reader::section access(owner_.iface().regions_here(), sink_ == sink::put);
     if (sink_ == sink::put && !owner_.iface().regions().valid(put_key_)) {
+        access.end();
         refuse();
         return drain_buffer_into_sink();
     }
@@ -120,6 +122,7 @@ void receiver::drain_buffer_into_sink() noexcept
         const iovec &piece = pieces_[piece_];
         size_t part = std::min(bytes, piece.iov_len);
         if (part > 0 && !place(piece.iov_base, buffer_.get() + begin_, part)) {
+            access.end();
             return unwritable();
         }
         begin_ += part;
@@ -283,9 +286,11 @@ bool receiver::deliver_in_place() noexcept
 bool receiver::begin_put(std::span<const std::byte> ext) noexcept
 {
     wire::put_ext put = wire::decode_put(ext);
-    region *target = owner_.iface().regions().check(put.key, put.address, frame_.length,
-                                                    UFX_UCT_MEM_ACCESS_REMOTE_PUT);
+    region_reader::section access(owner_.iface().regions_here());
+    const region *target = owner_.iface().regions().check(put.key, put.address, frame_.length,
+                                                          UFX_UCT_MEM_ACCESS_REMOTE_PUT);
     if (target == nullptr) {
+        access.end();
         refuse();
         return true;
     }
@@ -304,9 +309,11 @@ bool receiver::run_get(std::span<const std::byte> ext) noexcept
     if (!get) {
         return bad("a get that does not parse");
     }
+    region_reader::section access(owner_.iface().regions_here());
     region *source = owner_.iface().regions().check(get->key, get->address, get->length,
                                                     UFX_UCT_MEM_ACCESS_REMOTE_GET);
     if (source == nullptr) {
+        access.end();
         refuse();
         return true;
     }
@@ -314,8 +321,10 @@ bool receiver::run_get(std::span<const std::byte> ext) noexcept
     if (owner_.is_failed()) {
         return true; // executed; its answer has no way back
     }
-    if (!owner_.replies().add_data(
-            frame_.seq, *source, reinterpret_cast<const std::byte *>(get->address), get->length)) {
+    const bool added = owner_.replies().add_data(
+        frame_.seq, *source, reinterpret_cast<const std::byte *>(get->address), get->length);
+    access.end();
+    if (!added) {
         return bad("more gets than can be answered");
     }
     return true;
@@ -327,9 +336,11 @@ bool receiver::run_atomic(std::span<const std::byte> ext) noexcept
     if (!what) {
         return bad("an atomic that does not parse");
     }
-    region *target = owner_.iface().regions().check(what->key, what->address, what->size,
-                                                    UFX_UCT_MEM_ACCESS_REMOTE_ATOMIC);
+    region_reader::section access(owner_.iface().regions_here());
+    const region *target = owner_.iface().regions().check(what->key, what->address, what->size,
+                                                          UFX_UCT_MEM_ACCESS_REMOTE_ATOMIC);
     if (target == nullptr || what->address % what->size != 0) {
+        access.end();
         refuse();
         return true;
     }
@@ -337,6 +348,7 @@ bool receiver::run_atomic(std::span<const std::byte> ext) noexcept
     owner_.replies().protect(at, what->size);
     uint64_t before = apply_atomic(static_cast<ufx_uct_atomic_op_t>(what->op), what->size, at,
                                    what->operand, what->compare);
+    access.end();
     applied_++;
     if (frame_.aux == 0 || owner_.is_failed()) {
         return true;

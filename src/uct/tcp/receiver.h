@@ -37,6 +37,9 @@ public:
     receiver(const receiver &) = delete;
     receiver &operator=(const receiver &) = delete;
 
+    // The next bytes go into registered memory: prepare(), the read and filled() are one section.
+    [[nodiscard]] bool places_put() const noexcept { return sink_ == sink::put && remaining_ > 0; }
+
     // Where the next bytes belong; at most max_pieces entries.
     [[nodiscard]] size_t prepare(std::span<iovec, max_pieces> to) noexcept;
 

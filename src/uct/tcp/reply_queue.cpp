@@ -62,8 +62,7 @@ bool reply_queue::add_data(uint32_t seq, region &from, const std::byte *data,
         return false;
     }
     made->data = data;
-    made->source = &from;
-    from.users.push_back(*made);
+    regions_.add_user(*made, from);
     return true;
 }
 
@@ -108,8 +107,9 @@ void reply_queue::protect(const std::byte *start, size_t length) noexcept
 
 void reply_queue::unreadable() noexcept
 {
+    const region_reader::section access(regions_);
     if (!replies_.empty() && replies_.front().source != nullptr) {
-        replies_.front().source->access = 0;
+        replies_.front().source->access.store(0, std::memory_order_relaxed);
     }
 }
 
@@ -153,6 +153,7 @@ void reply_queue::advance(size_t bytes) noexcept
 
 void reply_queue::clear() noexcept
 {
+    const region_reader::section access(regions_, !replies_.empty());
     while (reply *one = replies_.pop_front()) {
         pool_.give_back(one);
     }

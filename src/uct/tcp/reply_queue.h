@@ -33,7 +33,6 @@ struct reply : region_user, ucs::list_node<reply_order> {
     size_t sent = 0;            // of head, data and padding
     size_t protected_bytes = 0; // counted by its queue
     bool broken = false;
-    region *source = nullptr; // while the data is read from there
     std::unique_ptr<std::byte[]> copy;
 
     [[nodiscard]] size_t wire_bytes() const noexcept
@@ -42,11 +41,13 @@ struct reply : region_user, ucs::list_node<reply_order> {
     }
 };
 
+// broken(), add_data(), protect(), gather() and what is sent and advanced by that belong into one
+// section of the reader.
 class reply_queue {
 public:
     using pool = ucs::pool<reply>;
 
-    explicit reply_queue(pool &from) noexcept : pool_(from) {}
+    reply_queue(pool &from, region_reader &regions) noexcept : pool_(from), regions_(regions) {}
 
     ~reply_queue() { clear(); }
 
@@ -82,6 +83,7 @@ private:
     [[nodiscard]] reply *add(wire::frame_type type, uint32_t seq, uint32_t length) noexcept;
 
     pool &pool_;
+    region_reader &regions_;
     ucs::list<reply, reply_order> replies_;
     size_t count_ = 0;
     size_t protected_bytes_ = 0;

@@ -46,7 +46,9 @@ void pair::open(side &s, const pair_options &options)
     cp.devices = options.devices.c_str();
     cp.config = options.config.data();
     cp.config_count = options.config.size();
-    REQUIRE(ufx_ucp_context_create(&cp, &s.context) == UFX_OK);
+    if (s.context == nullptr) {
+        REQUIRE(ufx_ucp_context_create(&cp, &s.context) == UFX_OK);
+    }
 
     ufx_ucp_worker_params_t wp{};
     wp.field_mask = UFX_UCP_WORKER_PARAM_THREAD_MODE | UFX_UCP_WORKER_PARAM_EP_ACCEPT;
@@ -79,6 +81,7 @@ void pair::share(side &owner, side &user)
 pair::pair(const pair_options &options)
 {
     open(a, options);
+    b.context = options.one_context ? a.context : nullptr;
     open(b, options);
     void *address = nullptr;
     std::size_t length = 0;
@@ -108,13 +111,16 @@ void pair::close(side &s)
         ufx_ucp_worker_destroy(s.worker);
     }
     (void)ufx_ucp_mem_unmap(s.context, s.mem);
-    ufx_ucp_context_destroy(s.context);
 }
 
 pair::~pair()
 {
     close(a);
     close(b);
+    ufx_ucp_context_destroy(a.context);
+    if (b.context != a.context) {
+        ufx_ucp_context_destroy(b.context);
+    }
 }
 
 void pair::progress()

@@ -87,6 +87,7 @@ struct pair_options {
     std::size_t memory_size = 8 << 20;
     ufx_ucp_error_mode_t error_mode = UFX_UCP_ERROR_MODE_FAILOVER;
     std::uint64_t ep_flags = 0;
+    bool one_context = false; // both workers are of a's
 };
 
 class pair {

@@ -78,7 +78,7 @@ UCT_IB_SOURCES = $(UNIT_ib_common) $(UNIT_ib_mlx5) $(UNIT_ib_verbs) \
 	%D%/ib/common/rc_port.h %D%/ib/common/rc_qp.h \
 	%D%/ib/common/rc_resources.h %D%/ib/common/rc_transport.h %D%/ib/common/receive_buffers.h \
 	%D%/ib/common/retry_budget.h %D%/ib/common/send_credits.h %D%/ib/common/send_request.h \
-	%D%/ib/common/silence.h %D%/ib/common/transports.h \
+	%D%/ib/common/silence.h %D%/ib/common/transports.h %D%/ib/common/wake_timer.h \
 	%D%/ib/mlx5/barriers.h %D%/ib/mlx5/completion_queue.h %D%/ib/mlx5/send_queue.h \
 	%D%/ib/mlx5/shared_queues.h %D%/ib/mlx5/shared_receive_queue.h \
 	%D%/ib/verbs/send_queue.h %D%/ib/verbs/shared_queues.h

@@ -27,6 +27,7 @@ constexpr size_t qp_flush_addr = 8;
 constexpr size_t qp_flush_rkey = 16;
 constexpr size_t qp_max_reads = 20;
 constexpr size_t qp_tag = 24;
+constexpr size_t qp_seg_size = 32;
 
 } // namespace
 
@@ -49,6 +50,7 @@ void pack(const qp_address &address, void *to) noexcept
     ucs::store_le32(bytes + qp_flush_rkey, address.flush_rkey);
     ucs::store_le32(bytes + qp_max_reads, address.max_reads);
     ucs::store_le64(bytes + qp_tag, address.tag);
+    ucs::store_le32(bytes + qp_seg_size, address.seg_size);
 }
 
 std::optional<port_address> unpack_port(const void *from) noexcept
@@ -75,7 +77,8 @@ std::optional<qp_address> unpack_qp(const void *from) noexcept
                              .psn = ucs::load_le32(bytes + qp_psn),
                              .flush_addr = ucs::load_le64(bytes + qp_flush_addr),
                              .flush_rkey = ucs::load_le32(bytes + qp_flush_rkey),
-                             .max_reads = ucs::load_le32(bytes + qp_max_reads)};
+                             .max_reads = ucs::load_le32(bytes + qp_max_reads),
+                             .seg_size = ucs::load_le32(bytes + qp_seg_size)};
     if (address.qpn > psn_mask || address.psn > psn_mask || address.max_reads == 0 ||
         address.max_reads > UINT8_MAX) {
         return std::nullopt;

@@ -20,7 +20,7 @@ struct port_address {
 };
 
 struct qp_address {
-    static constexpr size_t packed_size = 32;
+    static constexpr size_t packed_size = 36;
 
     uint64_t tag; // random: what tokens call the connection
     uint32_t qpn;
@@ -28,6 +28,7 @@ struct qp_address {
     uint64_t flush_addr; // some bytes that a flush may read
     uint32_t flush_rkey;
     uint32_t max_reads; // that its responder takes at a time
+    uint32_t seg_size;  // of its receive buffers, without the transport's header
 };
 
 void pack(const port_address &address, void *to) noexcept;

@@ -106,6 +106,9 @@ public:
     // left.
     [[nodiscard]] bool settle(uint32_t receives_handled, bool queues_empty) noexcept;
 
+    // Of an unsettled ep: when settle() has to look, though nothing comes; 0: now.
+    [[nodiscard]] uint64_t next_look_ns() const noexcept;
+
     void owe_grant() noexcept;
     // The peer granted; false: it was not asked.
     [[nodiscard]] bool take_grant() noexcept { return flow_.grant(); }

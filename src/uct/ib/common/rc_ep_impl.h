@@ -19,7 +19,7 @@ ucs::result<ucs::owner<rc_ep<Hw>>> rc_ep<Hw>::create(iface_type &iface,
                                                      const ufx_uct_ep_params_t &params)
 {
     const rc_config &config = iface.config();
-    auto qp = rc_qp::create({.pd = iface.domain().pd(),
+    auto qp = rc_qp::create({.pd = iface.resources().pd_of_queues(iface.domain()),
                              .send_cq = iface.resources().send_cq.get(),
                              .receive_cq = iface.resources().receive_cq.get(),
                              .srq = iface.resources().srq.get(),
@@ -31,7 +31,7 @@ ucs::result<ucs::owner<rc_ep<Hw>>> rc_ep<Hw>::create(iface_type &iface,
     if (!qp) {
         return qp.error();
     }
-    auto queue = send_queue::take(qp->get(), config);
+    auto queue = send_queue::take(qp->get(), config, iface.resources());
     if (!queue) {
         return queue.error();
     }
@@ -92,7 +92,8 @@ ufx_status_t rc_ep<Hw>::get_address(void *ep_addr) noexcept
                     .psn = start_psn_,
                     .flush_addr = reinterpret_cast<uint64_t>(resources.flush_bytes->data()),
                     .flush_rkey = resources.flush_mr->rkey,
-                    .max_reads = this->iface().config().max_reads},
+                    .max_reads = this->iface().config().max_reads,
+                    .seg_size = static_cast<uint32_t>(this->iface().config().seg_size)},
          ep_addr);
     return UFX_OK;
 }
@@ -112,6 +113,12 @@ ufx_status_t rc_ep<Hw>::connect_to_ep(const void *device_addr, const void *,
     const rc_port &port = this->iface().port();
     if (!port.reaches(*peer_port)) {
         return UFX_ERR_NET_UNREACHABLE;
+    }
+    if (peer->seg_size < this->iface().config().seg_size) {
+        ufx_warn("the peer has receive buffers of %u bytes, but messages of %zu may be sent to it: "
+                 "set SEG_SIZE of both sides to the same",
+                 peer->seg_size, this->iface().config().seg_size);
+        return UFX_ERR_UNSUPPORTED;
     }
     mtu_shift_ = std::min(port.address().mtu_shift, peer_port->mtu_shift);
     size_t choice = 0;
@@ -307,6 +314,15 @@ void rc_ep<Hw>::quiesce() noexcept
     if (!linked()) {
         this->iface().add_unsettled(*this);
     }
+}
+
+template <class Hw>
+uint64_t rc_ep<Hw>::next_look_ns() const noexcept
+{
+    if (!this->is_failed()) {
+        return receives_ended_ ? 0 : UINT64_MAX; // room for a grant comes with a completion
+    }
+    return silence_.next_look_ns(silence_limit_ns_);
 }
 
 template <class Hw>

@@ -174,11 +174,16 @@ ufx_status_t rc_iface<Hw>::event_arm(unsigned) noexcept
     queues_.publish(); // what was given back since the last poll
     resources_.drain_channel([this](ibv_cq *cq) { queues_.count_event(cq); });
     resources_.mailbox->acknowledge();
+    uint64_t look_ns = UINT64_MAX;
+    for (const ep_type &ep : unsettled_) {
+        look_ns = std::min(look_ns, ep.next_look_ns());
+    }
+    resources_.timer.set_in(look_ns == UINT64_MAX ? 0 : look_ns);
     if (queues_.arm() != UFX_OK) {
         return UFX_ERR_IO;
     }
     const bool work =
-        has_news() || queues_.has_completion() || !unsettled_.empty() || this->must_progress();
+        has_news() || queues_.has_completion() || look_ns == 0 || this->must_progress();
     return work ? UFX_ERR_BUSY : UFX_OK;
 }
 

@@ -21,12 +21,34 @@ ufx_status_t failed(const md &domain, const char *what)
     return error == ENOMEM ? UFX_ERR_NO_MEMORY : UFX_ERR_IO;
 }
 
+// A register is written by one thread at a time; that of the device's context, by all of them.
+void take_register(rc_resources &made, const md &domain)
+{
+    ibv_td_init_attr none{};
+    made.own_register.reset(ibv_alloc_td(domain.dev().context(), &none));
+    if (made.own_register != nullptr) {
+        ibv_parent_domain_init_attr parent{};
+        parent.pd = domain.pd();
+        parent.td = made.own_register.get();
+        made.pd_with_register.reset(ibv_alloc_parent_domain(domain.dev().context(), &parent));
+    }
+    if (made.pd_with_register == nullptr) {
+        ufx_info("%s: no BlueFlame: no doorbell register for an interface alone: %s",
+                 domain.dev().name().c_str(), std::strerror(errno));
+        return;
+    }
+    made.blueflame_offset = std::make_unique<uint32_t>(0);
+}
+
 } // namespace
 
 ucs::result<rc_resources> rc_resources::create(const md &domain, const rc_config &config)
 {
     rc_resources made{};
     ibv_context *context = domain.dev().context();
+    if (config.blueflame) {
+        take_register(made, domain);
+    }
     made.channel.reset(ibv_create_comp_channel(context));
     if (made.channel == nullptr) {
         return failed(domain, "completion channel");
@@ -57,15 +79,18 @@ ucs::result<rc_resources> rc_resources::create(const md &domain, const rc_config
         return failed(domain, "memory for flushes");
     }
     auto mailbox = event_mailbox::create();
+    auto timer = wake_timer::create();
     auto loop = ucs::event_loop::create();
-    if (!mailbox || !loop) {
-        return mailbox ? loop.error() : mailbox.error();
+    if (!mailbox || !timer || !loop) {
+        return UFX_ERR_IO;
     }
     made.mailbox = *std::move(mailbox);
+    made.timer = *std::move(timer);
     made.loop = *std::move(loop);
     const auto nothing = [](void *, uint32_t) {};
     if (!made.loop->add(made.channel->fd, EPOLLIN, nothing, nullptr) ||
-        !made.loop->add(made.mailbox->event_fd(), EPOLLIN, nothing, nullptr)) {
+        !made.loop->add(made.mailbox->event_fd(), EPOLLIN, nothing, nullptr) ||
+        !made.loop->add(made.timer.get(), EPOLLIN, nothing, nullptr)) {
         return UFX_ERR_IO;
     }
     return made;

@@ -28,6 +28,12 @@ public:
         return length_ns_;
     }
 
+    // How long to wait before the next look, if nothing comes, so that silence reaches `limit_ns`.
+    [[nodiscard]] uint64_t next_look_ns(uint64_t limit_ns) const noexcept
+    {
+        return limit_ns <= length_ns_ ? 0 : std::min(limit_ns - length_ns_, longest_gap_ns);
+    }
+
     // Something is there, though not what is waited for.
     void skip(uint64_t now_ns) noexcept { last_ns_ = now_ns; }
 

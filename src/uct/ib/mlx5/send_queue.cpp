@@ -140,7 +140,8 @@ ibv_qp *send_queue::make_qp(ibv_context *context, ibv_qp_init_attr_ex &init) noe
     return mlx5dv_create_qp(context, &init, &device);
 }
 
-ucs::result<send_queue> send_queue::take(ibv_qp *qp, const rc_config &config) noexcept
+ucs::result<send_queue> send_queue::take(ibv_qp *qp, const rc_config &,
+                                         const rc_resources &resources) noexcept
 {
     mlx5dv_qp dv{};
     mlx5dv_obj object{};
@@ -150,14 +151,15 @@ ucs::result<send_queue> send_queue::take(ibv_qp *qp, const rc_config &config) no
         !std::has_single_bit(dv.sq.wqe_cnt) || dv.sq.wqe_cnt < max_blocks + reserved) {
         return UFX_ERR_IO;
     }
-    return send_queue(dv, qp->qp_num, config.blueflame);
+    return send_queue(dv, qp->qp_num, resources.blueflame_offset.get());
 }
 
-send_queue::send_queue(const mlx5dv_qp &dv, uint32_t qpn, bool blueflame) noexcept
+send_queue::send_queue(const mlx5dv_qp &dv, uint32_t qpn, uint32_t *blueflame_offset) noexcept
     : send_credits(dv.sq.wqe_cnt), buffer_(static_cast<std::byte *>(dv.sq.buf)),
       end_(buffer_ + size_t{dv.sq.wqe_cnt} * dv.sq.stride), record_(dv.dbrec),
       doorbell_(static_cast<std::byte *>(dv.bf.reg)), qpn_(qpn), blocks_(dv.sq.wqe_cnt),
-      blueflame_size_(blueflame ? dv.bf.size : 0)
+      blueflame_size_(blueflame_offset != nullptr ? dv.bf.size : 0),
+      blueflame_offset_(blueflame_offset)
 {
 }
 
@@ -190,7 +192,8 @@ void send_queue::ring(uint64_t first, uint32_t count) noexcept
     before_device_reads();
     record_[MLX5_SND_DBR] = htobe32(static_cast<uint32_t>(posted() & 0xffff));
     flush_write_combining();
-    auto *to = reinterpret_cast<volatile uint64_t *>(doorbell_ + blueflame_offset_);
+    const uint32_t offset = blueflame_size_ != 0 ? *blueflame_offset_ : 0;
+    auto *to = reinterpret_cast<volatile uint64_t *>(doorbell_ + offset);
     if (count * MLX5_SEND_WQE_BB <= blueflame_size_) {
         for (uint32_t i = 0; i < count; i++) {
             const auto *from = reinterpret_cast<const uint64_t *>(block(first + i));
@@ -204,7 +207,9 @@ void send_queue::ring(uint64_t first, uint32_t count) noexcept
         store_doorbell(to, start);
     }
     flush_write_combining();
-    blueflame_offset_ ^= blueflame_size_;
+    if (blueflame_size_ != 0) {
+        *blueflame_offset_ = offset ^ blueflame_size_;
+    }
 }
 
 } // namespace ufx::uct::ib::mlx5

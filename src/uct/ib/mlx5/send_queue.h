@@ -6,6 +6,7 @@
 #include "barriers.h"
 
 #include "uct/ib/common/config.h"
+#include "uct/ib/common/rc_resources.h"
 #include "uct/ib/common/send_credits.h"
 #include "uct/ib/common/send_request.h"
 
@@ -30,7 +31,8 @@ public:
     // Small messages are to lie in their buffers: nothing reads them from completions.
     [[nodiscard]] static ibv_qp *make_qp(ibv_context *context, ibv_qp_init_attr_ex &init) noexcept;
 
-    [[nodiscard]] static ucs::result<send_queue> take(ibv_qp *qp, const rc_config &config) noexcept;
+    [[nodiscard]] static ucs::result<send_queue> take(ibv_qp *qp, const rc_config &config,
+                                                      const rc_resources &resources) noexcept;
 
     // A post was refused: never here.
     [[nodiscard]] static constexpr bool is_broken() noexcept { return false; }
@@ -57,7 +59,7 @@ public:
     }
 
 private:
-    send_queue(const mlx5dv_qp &dv, uint32_t qpn, bool blueflame) noexcept;
+    send_queue(const mlx5dv_qp &dv, uint32_t qpn, uint32_t *blueflame_offset) noexcept;
 
     [[nodiscard]] std::byte *block(uint64_t position) const noexcept
     {
@@ -67,11 +69,11 @@ private:
     std::byte *buffer_;
     std::byte *end_;
     volatile __be32 *record_;
-    std::byte *doorbell_; // alternates between two places if there is BlueFlame
+    std::byte *doorbell_;
     uint32_t qpn_;
     uint32_t blocks_; // power of two
-    uint32_t blueflame_size_;
-    uint32_t blueflame_offset_ = 0;
+    uint32_t blueflame_size_;    // 0: none
+    uint32_t *blueflame_offset_; // of the register: its queues write to two places of it in turn
 
     friend class wqe_writer;
     void ring(uint64_t first, uint32_t count) noexcept;

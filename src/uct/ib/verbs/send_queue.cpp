@@ -30,7 +30,8 @@ ibv_wr_opcode opcode_of(send_op op) noexcept
 
 } // namespace
 
-ucs::result<send_queue> send_queue::take(ibv_qp *qp, const rc_config &config) noexcept
+ucs::result<send_queue> send_queue::take(ibv_qp *qp, const rc_config &config,
+                                         const rc_resources &) noexcept
 {
     return send_queue(qp, config.tx_queue + reserved);
 }

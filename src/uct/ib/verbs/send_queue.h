@@ -4,6 +4,7 @@
 #define UFX_UCT_IB_VERBS_SEND_QUEUE_H
 
 #include "uct/ib/common/config.h"
+#include "uct/ib/common/rc_resources.h"
 #include "uct/ib/common/send_credits.h"
 #include "uct/ib/common/send_request.h"
 
@@ -26,7 +27,8 @@ public:
         return ibv_create_qp_ex(context, &init);
     }
 
-    [[nodiscard]] static ucs::result<send_queue> take(ibv_qp *qp, const rc_config &config) noexcept;
+    [[nodiscard]] static ucs::result<send_queue> take(ibv_qp *qp, const rc_config &config,
+                                                      const rc_resources &resources) noexcept;
 
     // A post was refused; it will have no completion.
     [[nodiscard]] bool is_broken() const noexcept { return broken_; }

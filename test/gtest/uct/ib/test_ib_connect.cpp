@@ -159,3 +159,19 @@ TEST_CASE("rc: settings beyond what the device can do are cut to that", "[.][hca
         }
     });
 }
+
+TEST_CASE("rc: a peer whose receive buffers are too small is refused before anything is lost",
+          "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        unconnected large(resource);
+        const rc_setting half(resource, "SEG_SIZE", "4kb");
+        unconnected small(resource);
+        CHECK(ufx_uct_ep_connect_to_ep(large.a, small.b_device.data(), nullptr,
+                                       small.b_ep.data()) == UFX_ERR_UNSUPPORTED);
+        CHECK(ufx_uct_ep_connect_to_ep(small.b, large.a_device.data(), nullptr,
+                                       large.a_ep.data()) == UFX_OK);
+        // Nothing was begun.
+        CHECK(large.connect_a() == UFX_OK);
+    });
+}

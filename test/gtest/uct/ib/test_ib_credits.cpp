@@ -189,3 +189,49 @@ TEST_CASE("rc: receive buffers that are given back while nothing is polled are r
         }
     });
 }
+
+TEST_CASE("rc: one progress handles what the arming found and what came after it", "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        rc_pair pair(resource, 4096);
+        inbox received(pair.b().iface, 5);
+        for (int i = 0; i < 6; ++i) {
+            REQUIRE(ufx_uct_ep_am_short(pair.ep, 5, 1, nullptr, 0) == UFX_OK);
+            if (i == 0) {
+                CHECK(ufx_uct_iface_event_arm(pair.b().iface, UFX_UCT_EVENT_RECV) == UFX_ERR_BUSY);
+            }
+        }
+        ufx_uct_iface_progress(pair.b().iface);
+        CHECK(received.messages.size() == 6);
+    });
+}
+
+TEST_CASE("rc: with BlueFlame the queue pairs of an iface share a register and write to it in turn",
+          "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        const rc_setting on(resource, "BLUEFLAME", "y");
+        rc_pair pair(resource, 4096);
+        const auto second = pair.connect();
+        const size_t longest = pair.a().attr.put.max_short;
+        for (uint64_t i = 0; i < 2 * longest; ++i) {
+            for (ufx_uct_ep_h ep : {pair.ep, second.a}) {
+                const uint64_t at = ep == pair.ep ? 0 : 256;
+                // Lengths that fit into the register, and lengths that do not.
+                const size_t length = 1 + i % longest;
+                REQUIRE(pair.wait([&] {
+                    return ufx_uct_ep_put_short(ep, pair.data.bytes.data(), length,
+                                                pair.target.addr(at), pair.target.rkey) == UFX_OK;
+                }));
+            }
+        }
+        pair.flush();
+        counted done;
+        if (ufx_uct_iface_flush(pair.a().iface, 0, &done) == UFX_INPROGRESS) {
+            REQUIRE(pair.wait([&] { return done.done(); }));
+        }
+        CHECK(std::memcmp(pair.target.bytes, pair.data.bytes.data(), longest) == 0);
+        CHECK(std::memcmp(pair.target.bytes + 256, pair.data.bytes.data(), longest) == 0);
+        CHECK(pair.a().errors == 0);
+    });
+}

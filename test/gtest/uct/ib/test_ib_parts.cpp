@@ -217,7 +217,8 @@ TEST_CASE("ib: addresses come back as they were packed, and hostile ones are ref
                         .psn = 0xffffff,
                         .flush_addr = 0x7fff12345678,
                         .flush_rkey = 0x99,
-                        .max_reads = 16};
+                        .max_reads = 16,
+                        .seg_size = 8192};
     std::array<std::byte, qp_address::packed_size> qp_bytes{};
     pack(qp, qp_bytes.data());
     const auto qp_again = unpack_qp(qp_bytes.data());
@@ -228,6 +229,7 @@ TEST_CASE("ib: addresses come back as they were packed, and hostile ones are ref
     CHECK(qp_again->flush_addr == qp.flush_addr);
     CHECK(qp_again->flush_rkey == qp.flush_rkey);
     CHECK(qp_again->max_reads == qp.max_reads);
+    CHECK(qp_again->seg_size == qp.seg_size);
     for (const size_t at :
          {size_t{3}, size_t{7}, size_t{21}}) { // QPN, PSN, reads beyond their range
         auto wrong = qp_bytes;

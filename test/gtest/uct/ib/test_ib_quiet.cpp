@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <chrono>
+#include <poll.h>
 
 using namespace ufx::test;
 using ufx::uct::ib::silence;
@@ -186,5 +187,41 @@ TEST_CASE("rc: what a token is worth when the queue pair cannot be asked, closed
                                             &length, &grade) == UFX_ERR_IO);
             CHECK(grade == UFX_UCT_GRADE_OPEN);
         }
+    });
+}
+
+TEST_CASE("rc: who waits for an ep to become quiet can sleep, and wakes when time is over",
+          "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        rc_pair pair(resource);
+        int fd = -1;
+        REQUIRE(ufx_uct_iface_event_fd_get(pair.a().iface, &fd) == UFX_OK);
+        const auto sleep = [&] {
+            while (ufx_uct_iface_event_arm(pair.a().iface, UFX_UCT_EVENT_SEND_COMP |
+                                                               UFX_UCT_EVENT_RECV) != UFX_OK) {
+                ufx_uct_iface_progress(pair.a().iface);
+            }
+            pollfd one{fd, POLLIN, 0};
+            return ::poll(&one, 1, 10000) == 1;
+        };
+        command("hca mlx5_0 stall-cq");
+        counted done;
+        counted quiet;
+        REQUIRE(pair.put(0, 64, done) == UFX_INPROGRESS);
+        REQUIRE(ufx_uct_ep_invalidate(pair.ep, &quiet) == UFX_INPROGRESS);
+        int sleeps = 0;
+        while (!quiet.done() && sleeps < 100) {
+            ufx_uct_iface_progress(pair.a().iface);
+            if (!quiet.done()) {
+                REQUIRE(sleep());
+                ++sleeps;
+            }
+        }
+        CHECK(quiet.done());
+        CHECK(quiet.result == UFX_ERR_IO); // a second of silence, and then it was destroyed
+        CHECK(sleeps >= 10);
+        CHECK(sleeps < 50);
+        command("hca mlx5_0 unstall-cq");
     });
 }

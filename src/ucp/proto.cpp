@@ -23,18 +23,12 @@ ufx_status_t hold(request &r, std::byte *from, std::size_t length, bool is_writt
     }
     r.own_memories.reserve(r.own_memories.size() + 1);
     const ucs::result<mem *> made = r.home.ctx().memory.map_local(from, length, is_written);
-    if (!made) {
-        return made.error();
+    if (!made) { // of a range that is valid as such: the memory is not there
+        return made.error() == UFX_ERR_INVALID_PARAM ? UFX_ERR_LOCAL_PROT : made.error();
     }
     memory = made.value();
     r.own_memories.push_back(memory);
     return UFX_OK;
-}
-
-// False: it cannot be registered, so it is to be copied.
-bool hold_payload(request &r)
-{
-    return hold(r, const_cast<std::byte *>(r.payload), r.payload_length, false, r.memory) == UFX_OK;
 }
 
 bool needs_registration(const ep &e)
@@ -47,9 +41,16 @@ bool needs_registration(const ep &e)
 ufx_status_t shape_am(ep &e, request &r)
 {
     const ep_tx::am_limits &limits = e.tx.limits();
-    const bool by_zcopy = limits.zcopy != 0 && r.head.size() <= limits.header &&
-                          r.payload_length >= e.home().cfg().zcopy_thresh &&
-                          (!needs_registration(e) || hold_payload(r));
+    bool by_zcopy = limits.zcopy != 0 && r.head.size() <= limits.header &&
+                    r.payload_length >= e.home().cfg().zcopy_thresh;
+    if (by_zcopy && needs_registration(e)) {
+        auto *from = const_cast<std::byte *>(r.payload);
+        const ufx_status_t status = hold(r, from, r.payload_length, false, r.memory);
+        if (status != UFX_OK && status != UFX_ERR_NO_MEMORY) {
+            return status;
+        }
+        by_zcopy = status == UFX_OK; // else it is copied
+    }
     r.fragment_size = std::min(by_zcopy ? limits.zcopy : limits.bcopy, max_am_fragment);
     if (r.payload_length > max_am_fragments * r.fragment_size) { // the sum below may overflow
         return UFX_ERR_INVALID_PARAM;

@@ -47,7 +47,7 @@ ufx_status_t make_rts(ep &e, request &r, const void *buffer, std::size_t length)
         r.own_memories.reserve(1);
         ucs::result<mem *> made = memory.map(params);
         if (!made) {
-            return made.error();
+            return made.error() == UFX_ERR_INVALID_PARAM ? UFX_ERR_LOCAL_PROT : made.error();
         }
         r.memory = made.value();
         r.own_memories.push_back(r.memory);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -80,8 +81,15 @@ struct side {
     std::vector<std::string> event_texts;
 };
 
+// Two rails on loopback, or UFX_TEST_RAILS: what a test does is done over those.
+inline std::string test_rails()
+{
+    const char *others = std::getenv("UFX_TEST_RAILS");
+    return others != nullptr ? others : "lo:127.0.0.1,lo:127.0.0.2";
+}
+
 struct pair_options {
-    std::string devices = "lo:127.0.0.1,lo:127.0.0.2";
+    std::string devices = test_rails();
     std::vector<ufx_ucp_config_entry_t> config;
     ufx_ucp_thread_mode_t threads = UFX_UCP_THREAD_SINGLE;
     std::size_t memory_size = 8 << 20;

@@ -43,6 +43,11 @@ ufx_status_t shape_am(ep &e, request &r)
     const ep_tx::am_limits &limits = e.tx.limits();
     bool by_zcopy = limits.zcopy != 0 && r.head.size() <= limits.header &&
                     r.payload_length >= e.home().cfg().zcopy_thresh;
+    const std::size_t most =
+        std::min(std::max(limits.bcopy, by_zcopy ? limits.zcopy : 0), max_am_fragment);
+    if (r.payload_length / max_am_fragments > most) { // the sum below may overflow
+        return UFX_ERR_INVALID_PARAM;
+    }
     if (by_zcopy && needs_registration(e)) {
         auto *from = const_cast<std::byte *>(r.payload);
         const ufx_status_t status = hold(r, from, r.payload_length, false, r.memory);
@@ -52,9 +57,6 @@ ufx_status_t shape_am(ep &e, request &r)
         by_zcopy = status == UFX_OK; // else it is copied
     }
     r.fragment_size = std::min(by_zcopy ? limits.zcopy : limits.bcopy, max_am_fragment);
-    if (r.payload_length > max_am_fragments * r.fragment_size) { // the sum below may overflow
-        return UFX_ERR_INVALID_PARAM;
-    }
     const std::size_t stream = r.stream_length();
     const std::size_t count =
         stream <= r.fragment_size ? 1 : (stream + r.fragment_size - 1) / r.fragment_size;

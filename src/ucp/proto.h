@@ -14,9 +14,8 @@ class peer;
 class recv_message;
 
 // Cuts the stream of an AM or atomic request, and counts its parts.
-// The payload is registered as for shape_rma if it will travel without a copy. LOCAL_PROT: it is not
-// there.
-// INVALID_PARAM: it has more than max_am_fragments.
+// The payload is registered as for shape_rma if it will travel without a copy. LOCAL_PROT: it is
+// not there. INVALID_PARAM: it has more than max_am_fragments.
 [[nodiscard]] ufx_status_t shape_am(ep &e, request &r);
 // Counts the parts of the pieces of a put, get or receive, and registers what of them the user did
 // not map, where a rail's device needs that. NO_MEMORY: it cannot be registered; LOCAL_PROT: it is

@@ -47,8 +47,11 @@ ufx_status_t wakeup::open()
     return status;
 }
 
-// uct reads its own descriptors when it is progressed.
-void wakeup::on_uct(void *, std::uint32_t) {}
+// uct reads its own descriptors when it is progressed, or not before it is armed again.
+void wakeup::on_uct(void *arg, std::uint32_t)
+{
+    ++static_cast<wakeup *>(arg)->uct_calls_;
+}
 
 void wakeup::on_timer(void *arg, std::uint32_t)
 {

@@ -36,6 +36,8 @@ public:
     bool hand_over();
     // The user makes progress. Both under the worker's lock.
     void user_came() { owed_ = called_ = false; }
+    // How often the loop has found uct's descriptor readable since the last call.
+    unsigned take_uct_calls() { return std::exchange(uct_calls_, 0); }
 
 private:
     static void on_uct(void *arg, std::uint32_t events);
@@ -44,6 +46,7 @@ private:
 
     worker &worker_;
     int uct_fd_ = -1;
+    unsigned uct_calls_ = 0;
     ucs::fd timer_;
     ucs::fd signal_;
     // Set by arm(), taken by kick(): whoever takes it writes the eventfd. acq_rel with itself.

@@ -193,7 +193,7 @@ unsigned worker::progress_inner()
     if (count == 0 || ++quiet_turns_ >= loop_every || at >= next_loop_) {
         quiet_turns_ = 0;
         next_loop_ = at + loop_every_ns;
-        count += loop_->wait(0).value_or(0u);
+        count += loop_->wait(0).value_or(0u) - wakeup_->take_uct_calls(); // those are no news
     }
     count += static_cast<unsigned>(timers_.advance(at));
     if (at >= next_poll_) {

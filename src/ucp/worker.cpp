@@ -193,7 +193,11 @@ unsigned worker::progress_inner()
     if (count == 0 || ++quiet_turns_ >= loop_every || at >= next_loop_) {
         quiet_turns_ = 0;
         next_loop_ = at + loop_every_ns;
-        count += loop_->wait(0).value_or(0u) - wakeup_->take_uct_calls(); // those are no news
+        count += loop_->wait(0).value_or(0u);
+        // uct's descriptor is no news by itself: it stays readable until it is armed again.
+        if (const unsigned calls = wakeup_->take_uct_calls(); calls != 0) {
+            count += ufx_uct_worker_progress(uct_) - calls;
+        }
     }
     count += static_cast<unsigned>(timers_.advance(at));
     if (at >= next_poll_) {

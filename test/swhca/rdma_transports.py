@@ -10,13 +10,13 @@ from swhca_run import BUILD, Checks, Fabric, need
 MEASUREMENTS = ("am_lat", "am_bw", "put_lat", "put_bw", "get_lat", "get_bw", "fadd", "cswap")
 
 
-def run_cases(checks, program, *filters, rules=()):
+def run_cases(checks, program, *filters, rules=(), environment=None):
     fabric = Fabric("--hca", "3")
     schedule = os.path.join(fabric.folder, "rules")
     with open(schedule, "w", encoding="utf-8") as lines:
         lines.write("\n".join(rules) + "\n")
     fabric.options = (*fabric.options, "--faults", schedule)
-    status, output = fabric.run(os.path.join(BUILD, program), *filters)
+    status, output = fabric.run(os.path.join(BUILD, program), *filters, environment=environment)
     os.remove(schedule)
     name = " with ".join([f"{program} on the software HCA", *rules])
     checks.that(status == 0, name, output[-6000:])
@@ -46,6 +46,10 @@ def main():
         # A queue pair that lets small data come in completions would lose it here.
         run_cases(checks, "test_uct", "uct: *", rules=["scatter-to-cqe on"])
         run_cases(checks, "test_ib", "[hca]")
+    if os.path.exists(os.path.join(BUILD, "test_ucp")):
+        # All operations, and each against each fault, over two rails of rc_mlx5.
+        run_cases(checks, "test_ucp", "[data][tcp]~tcp:*",
+                  environment={"UFX_TEST_RAILS": "mlx5_0:1,mlx5_1:1"})
     for transport in ("rc_mlx5", "rc_verbs"):
         measure(checks, transport)
     checks.end()

@@ -69,10 +69,10 @@ probe::~probe()
     ibv_close_device(context_);
 }
 
-ibv_qp *probe::make_qp()
+ibv_qp *probe::make_qp(ibv_cq *completes_on)
 {
     ibv_qp_init_attr want{};
-    want.send_cq = want.recv_cq = queue_;
+    want.send_cq = want.recv_cq = completes_on;
     want.cap = {entries / 2, entries / 2, 1, 1, 0};
     want.qp_type = IBV_QPT_RC;
     return made(ibv_create_qp(domain_, &want), "ibv_create_qp");
@@ -152,11 +152,11 @@ bool probe::post_receive(ibv_qp *to)
     return ibv_post_recv(to, &what, &bad) == 0;
 }
 
-int probe::wait()
+int probe::wait(ibv_cq *of)
 {
     ibv_wc done{};
     for (still going(limit_s); going;) {
-        int found = ibv_poll_cq(queue_, 1, &done);
+        int found = ibv_poll_cq(of, 1, &done);
         if (found != 0) {
             return found < 0 ? -1 : static_cast<int>(done.status);
         }
@@ -215,8 +215,8 @@ int main(int count, char **words)
 {
     std::string_view wanted(count == 2 ? words[1] : "--list");
     for (std::span<const probe_case> cases :
-         {std::span<const probe_case>(descriptor_cases), std::span<const probe_case>(signal_cases),
-          std::span<const probe_case>(thread_cases),
+         {std::span<const probe_case>(descriptor_cases), std::span<const probe_case>(queue_cases),
+          std::span<const probe_case>(signal_cases), std::span<const probe_case>(thread_cases),
           std::span<const probe_case>(scheduled_cases)}) {
         for (const probe_case &each : cases) {
             if (wanted == each.name) {

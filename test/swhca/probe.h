@@ -26,13 +26,17 @@ public:
     void connect_pair();
     // To a QP of the same or of another process.
     void connect(ibv_qp *one, uint32_t qpn, int hca = 0);
-    [[nodiscard]] ibv_qp *make_qp();
+    [[nodiscard]] ibv_qp *make_qp() { return make_qp(queue_); }
+
+    [[nodiscard]] ibv_qp *make_qp(ibv_cq *completes_on);
 
     [[nodiscard]] bool post_write(ibv_qp *from, uint64_t to, uint32_t rkey, uint32_t bytes = 8);
     [[nodiscard]] bool post_send(ibv_qp *from);
     [[nodiscard]] bool post_receive(ibv_qp *to);
     // The status of the next completion; -1 if there is none in time.
-    [[nodiscard]] int wait();
+    [[nodiscard]] int wait() { return wait(queue_); }
+
+    [[nodiscard]] static int wait(ibv_cq *of);
     // Writes from the first QP of the pair to the second; false unless it succeeds.
     [[nodiscard]] bool write();
 
@@ -84,6 +88,7 @@ struct probe_case {
 };
 
 extern const std::array<probe_case, 8> descriptor_cases;
+extern const std::array<probe_case, 2> queue_cases;
 extern const std::array<probe_case, 1> scheduled_cases; // not for every fabric, so not listed
 extern const std::array<probe_case, 9> signal_cases;
 extern const std::array<probe_case, 2> thread_cases;

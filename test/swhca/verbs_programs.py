@@ -54,15 +54,18 @@ def scatter_to_cqe(checks):
         def inlined():
             return fabric.show()["hcas"][0]["counters"]["inlined"]
 
-        for program, size in (("ibv_rc_pingpong", "-c"), ("ibv_srq_pingpong", "-e")):
-            command = [program, "-g", "1", "-n", ROUNDS, "-s", "32", size]
-            for setting, some in (("1", True), ("0", False)):
+        for program, option in (("ibv_rc_pingpong", "-c"), ("ibv_srq_pingpong", "-e")):
+            # What fits, by the size of a CQE.
+            for setting, entry, size, some in (("1", "64", "32", True), ("0", "64", "32", False),
+                                               ("1", "64", "64", False), ("1", "128", "64", True)):
+                command = [program, "-g", "1", "-n", ROUNDS, "-s", size, option]
                 before = inlined()
                 statuses, outputs = fabric.pair(command, "-p",
-                                                environment={"MLX5_SCATTER_TO_CQE": setting})
+                                                environment={"MLX5_SCATTER_TO_CQE": setting,
+                                                             "MLX5_CQE_SIZE": entry})
                 checks.that(statuses == [0, 0] and "invalid data" not in "".join(outputs),
-                            f"{' '.join(command)}, MLX5_SCATTER_TO_CQE={setting}",
-                            "\n".join(outputs))
+                            f"{' '.join(command)}, MLX5_SCATTER_TO_CQE={setting}, "
+                            f"MLX5_CQE_SIZE={entry}", "\n".join(outputs))
                 checks.that((inlined() > before) == some,
                             f"whose receives came in their CQEs: {some}")
         keeper.terminate()

@@ -3,10 +3,13 @@
 // errno that an old kernel gives, so that a program falls back.
 #include "uverbs_file.h"
 
+#include "swhca/fabric/wakeup.h"
 #include "swhca/model/verbs.h"
 #include "ucs/bytes.h"
 
 #include <cerrno>
+#include <cstring>
+#include <ctime>
 #include <infiniband/verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <unistd.h>
@@ -69,6 +72,12 @@ void set_speed(uint64_t rate_bps, ib_uverbs_query_port_resp &out) noexcept
     if (rate_bps != 0 && rate_bps <= 2 * gbit + gbit / 2) {
         out.active_width = 1;
     }
+}
+
+// What the page with this number is of: enum mlx5_ib_mmap_cmd.
+uint32_t mapped(uint64_t number) noexcept
+{
+    return static_cast<uint32_t>(number >> 8 & 0xff);
 }
 
 } // namespace
@@ -214,6 +223,7 @@ int uverbs_file::get_context(command_reader &in)
     more.log_uar_size = page_shift;
     more.num_uars_per_page = 1;
     more.num_dyn_bfregs = 512; // with none, thread domains fail
+    more.clock_info_versions = 1u << MLX5_IB_CLOCK_INFO_V1;
     next_bfreg_ = 0;
     bfregs_ = driver.total_num_bfregs;
     return in.reply(memory_, reply, more);
@@ -274,10 +284,30 @@ int uverbs_file::query_port(command_reader &in)
     return in.reply(memory_, reply, driver);
 }
 
+bool uverbs_file::clock_page(uint64_t offset) noexcept
+{
+    uint64_t number = offset >> page_shift;
+    return mapped(number) == MLX5_IB_MMAP_CLOCK_INFO && (number & 0xff) == MLX5_IB_CLOCK_INFO_V1;
+}
+
+// Timestamps of CQEs are nanoseconds of the monotonic clock, so that one look is good for ever.
+void uverbs_file::write_clock_page(void *page) noexcept
+{
+    timespec wall{};
+    mlx5_ib_clock_info info{};
+    info.cycles = monotonic_ns();
+    (void)::clock_gettime(CLOCK_REALTIME, &wall);
+    info.nsec = static_cast<uint64_t>(wall.tv_sec) * ns_per_s + static_cast<uint64_t>(wall.tv_nsec);
+    info.mult = 1;
+    info.mask = UINT64_MAX;
+    info.overflow_period = UINT64_MAX / 2;
+    std::memcpy(page, &info, sizeof(info));
+}
+
 bool uverbs_file::doorbell_page(uint64_t offset, uint32_t &page) noexcept
 {
     uint64_t number = offset >> page_shift;
-    auto what = static_cast<uint32_t>(number >> 8 & 0xff);
+    uint32_t what = mapped(number);
     // The low byte and the one above the command are the index.
     page = static_cast<uint32_t>(number & 0xff) | static_cast<uint32_t>(number >> 16 & 0xff) << 8;
     return what == MLX5_IB_MMAP_REGULAR_PAGE || what == MLX5_IB_MMAP_NC_PAGE ||

@@ -48,6 +48,11 @@ public:
     // Whether a mapping at `offset` is one of a doorbell page, and of which.
     [[nodiscard]] static bool doorbell_page(uint64_t offset, uint32_t &page) noexcept;
 
+    // Whether it is of the page that tells how timestamps become the time of day, and what is on
+    // it.
+    [[nodiscard]] static bool clock_page(uint64_t offset) noexcept;
+    static void write_clock_page(void *page) noexcept;
+
 private:
     [[nodiscard]] int plain(command_reader &in);
     [[nodiscard]] int extended(command_reader &in);

@@ -247,6 +247,17 @@ process_state *joined_state()
     return state;
 }
 
+void *map_clock_page(size_t length) noexcept
+{
+    void *page =
+        ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED) {
+        uverbs_file::write_clock_page(page);
+        (void)::mprotect(page, length, PROT_READ);
+    }
+    return page;
+}
+
 void leave_at_exit() __attribute__((destructor));
 
 void leave_at_exit()
@@ -316,6 +327,9 @@ void *device_mmap(size_t length, uint64_t offset)
     process_state *state = current.load(std::memory_order_acquire);
     uint32_t page = 0;
     constexpr size_t page_bytes = 4096;
+    if (state != nullptr && length == page_bytes && uverbs_file::clock_page(offset)) {
+        return map_clock_page(length);
+    }
     if (state == nullptr || length != page_bytes || !uverbs_file::doorbell_page(offset, page)) {
         errno = EOPNOTSUPP;
         return MAP_FAILED;

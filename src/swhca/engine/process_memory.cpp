@@ -108,7 +108,8 @@ bool process_memory::transfer(uint32_t process, uint64_t theirs, uint64_t mine, 
     }
     int32_t thread = shared_.processes[process].owner; // the first thread may have ended
     // Two pieces, so that the kernel copies the last byte last; but a word of an atomic in one.
-    size_t head = size == sizeof(uint64_t) && theirs % sizeof(uint64_t) == 0 ? 0 : size - 1;
+    bool word = (size == sizeof(uint64_t) || size == sizeof(uint32_t)) && theirs % size == 0;
+    size_t head = word ? 0 : size - 1;
     std::array<iovec, 2> remote = {piece(theirs, head), piece(theirs + head, size - head)};
     std::array<iovec, 2> local = {piece(mine, head), piece(mine + head, size - head)};
     unsigned first = head == 0 ? 1 : 0;

@@ -205,7 +205,7 @@ struct resource {
     uint32_t rkey;
     uint32_t length;
     uint64_t va;
-    uint64_t old_value;
+    uint64_t old_value; // of an atomic, as it is sent
 };
 
 // A receive WQE that a message is being scattered into.
@@ -416,7 +416,7 @@ struct image {
 };
 
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 5;
+inline constexpr uint32_t image_version = 6;
 
 } // namespace ufx::swhca
 

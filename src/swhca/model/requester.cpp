@@ -22,17 +22,6 @@ constexpr uint32_t window_packets = 512;  // that are under way without an ackno
 constexpr uint32_t ack_every = 32;        // packets of a long message
 constexpr uint32_t no_fetch = UINT32_MAX;
 
-bool is_read_like(uint8_t opcode) noexcept
-{
-    return opcode == MLX5_OPCODE_RDMA_READ || opcode == MLX5_OPCODE_ATOMIC_CS ||
-           opcode == MLX5_OPCODE_ATOMIC_FA;
-}
-
-bool is_atomic(uint8_t opcode) noexcept
-{
-    return opcode == MLX5_OPCODE_ATOMIC_CS || opcode == MLX5_OPCODE_ATOMIC_FA;
-}
-
 // Appends the next posted WQE to the ring; false if there is none or no room.
 bool append_posted(core &world, qp &one, fetched_wqe &into) noexcept
 {
@@ -55,10 +44,10 @@ bool append_posted(core &world, qp &one, fetched_wqe &into) noexcept
     } else {
         entry.opcode = wqe.opcode;
         entry.signaled = wqe.signaled || one.sq_signal_all;
-        entry.read_like = is_read_like(wqe.opcode);
+        entry.read_like = wqe.opcode == MLX5_OPCODE_RDMA_READ || is_atomic(wqe.opcode);
         entry.length = static_cast<uint32_t>(wqe.length);
         constexpr uint64_t max_message = 1u << 30;
-        if (wqe.length > max_message || (is_atomic(wqe.opcode) && wqe.length != 8)) {
+        if (wqe.length > max_message || (is_atomic(wqe.opcode) && wqe.length != wqe.atomic.bytes)) {
             entry.syndrome = MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
         } else if (wqe.opcode != MLX5_OPCODE_NOP) {
             entry.packets = packets_of(wqe.length, mtu_bytes(one.attr.mtu));
@@ -83,8 +72,9 @@ void fill_headers(const qp &one, const send_wqe &wqe, packet &what) noexcept
     what.va = wqe.remote_va;
     what.dma_length = static_cast<uint32_t>(wqe.length);
     what.imm = wqe.imm;
-    what.operand = wqe.swap_add;
-    what.compare = wqe.compare;
+    if (is_atomic(wqe.opcode)) {
+        what.atomic = wqe.atomic;
+    }
 }
 
 packet_kind kind_of(uint8_t opcode) noexcept
@@ -93,8 +83,10 @@ packet_kind kind_of(uint8_t opcode) noexcept
     case MLX5_OPCODE_RDMA_READ:
         return packet_kind::READ_REQUEST;
     case MLX5_OPCODE_ATOMIC_CS:
+    case MLX5_OPCODE_ATOMIC_MASKED_CS:
         return packet_kind::ATOMIC_CS;
     case MLX5_OPCODE_ATOMIC_FA:
+    case MLX5_OPCODE_ATOMIC_MASKED_FA:
         return packet_kind::ATOMIC_FA;
     case MLX5_OPCODE_RDMA_WRITE:
     case MLX5_OPCODE_RDMA_WRITE_IMM:

@@ -13,6 +13,7 @@
 #include "receive_queue.h"
 
 #include "swhca/engine/link.h"
+#include "ucs/bytes.h"
 
 #include <algorithm>
 #include <infiniband/mlx5dv.h>
@@ -20,8 +21,6 @@
 namespace ufx::swhca {
 
 namespace {
-
-constexpr uint32_t atomic_bytes = 8;
 
 void wake(core &world, const qp &one) noexcept
 {
@@ -250,22 +249,38 @@ void receive_read(core &world, qp &one, const packet &what) noexcept
     wake(world, one);
 }
 
+// Fields are added each for itself: what a highest bit carries is lost.
+uint64_t added(const atomic_operands &with, uint64_t old_value) noexcept
+{
+    uint64_t tops = with.boundary;
+    return ((old_value & ~tops) + (with.swap_add & ~tops)) ^ ((old_value ^ with.swap_add) & tops);
+}
+
+uint64_t swapped(const atomic_operands &with, uint64_t old_value) noexcept
+{
+    bool same = ((old_value ^ with.compare) & with.compare_mask) == 0;
+    return same ? (old_value & ~with.swap_mask) | (with.swap_add & with.swap_mask) : old_value;
+}
+
 // The lock of the image makes it atomic to every device; to the processor it is not, which is what
-// IBV_ATOMIC_HCA says. Operands are in the byte order of the host.
+// IBV_ATOMIC_HCA says. The word is in the byte order of the host, and so comes back; but one of 4
+// bytes comes back big-endian, as from a device whose driver has set its requests of 8 bytes to the
+// order of the host.
 void receive_atomic(core &world, qp &one, const packet &what) noexcept
 {
-    if (what.va % atomic_bytes != 0) {
+    uint32_t bytes = what.atomic.bytes;
+    if (what.va % bytes != 0) {
         fail_invalid(world, one, what.psn);
         return;
     }
-    if (!is_granted(world, one, what, atomic_bytes, IBV_ACCESS_REMOTE_ATOMIC)) {
+    if (!is_granted(world, one, what, bytes, IBV_ACCESS_REMOTE_ATOMIC)) {
         return;
     }
-    const mr *region = find_region(world, one.hca, one.pd, what.rkey, what.va, atomic_bytes,
-                                   IBV_ACCESS_REMOTE_ATOMIC);
-    memory_piece place = locate(world, *region, what.va, atomic_bytes);
-    uint64_t old_value = 0;
-    if (!world.memory.read(place.process, place.va, &old_value, sizeof(old_value))) {
+    const mr *region =
+        find_region(world, one.hca, one.pd, what.rkey, what.va, bytes, IBV_ACCESS_REMOTE_ATOMIC);
+    memory_piece place = locate(world, *region, what.va, bytes);
+    uint64_t old_value = 0; // x86: the first bytes are the low ones
+    if (!world.memory.read(place.process, place.va, &old_value, bytes)) {
         fail_access(world, one, what.psn);
         return;
     }
@@ -274,14 +289,17 @@ void receive_atomic(core &world, qp &one, const packet &what) noexcept
         fail_invalid(world, one, what.psn);
         return;
     }
-    uint64_t value = what.kind == packet_kind::ATOMIC_FA ? old_value + what.operand
-                     : old_value == what.compare         ? what.operand
-                                                         : old_value;
-    (void)world.memory.write(place.process, place.va, &value, sizeof(value));
+    uint64_t value = what.kind == packet_kind::ATOMIC_FA ? added(what.atomic, old_value)
+                                                         : swapped(what.atomic, old_value);
+    (void)world.memory.write(place.process, place.va, &value, bytes);
     slot->atomic = true;
     slot->psn = what.psn;
     slot->packets = 1;
+    slot->length = bytes;
     slot->old_value = old_value;
+    if (bytes == sizeof(uint32_t)) {
+        ucs::store_be<uint32_t>(&slot->old_value, static_cast<uint32_t>(old_value));
+    }
     accept(world, one, what, 1);
     one.resp.ack_pending = false;
     wake(world, one);
@@ -409,10 +427,10 @@ bool run_response(core &world, qp &one) noexcept
             if (slot.atomic) {
                 what.kind = packet_kind::ATOMIC_RESPONSE;
                 what.psn = slot.psn;
-                what.length = atomic_bytes;
+                what.length = slot.length;
                 payload data;
                 data.add(world.memory.self(), reinterpret_cast<uintptr_t>(&slot.old_value),
-                         atomic_bytes);
+                         slot.length);
                 slot.pending = false;
                 transmit(world, what, data);
             } else if (!send_read_data(world, one, slot, dst_hca, what)) {

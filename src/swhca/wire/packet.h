@@ -55,6 +55,16 @@ struct gid {
     friend bool operator==(const gid &, const gid &) = default;
 };
 
+// Of a compare-and-swap or a fetch-and-add, masked or not. Words of 4 bytes have the low halves.
+struct atomic_operands {
+    uint8_t bytes; // 8, or 4 of an extended atomic
+    uint64_t swap_add;
+    uint64_t compare;
+    uint64_t swap_mask;    // bits that are swapped; all, if it is not masked
+    uint64_t compare_mask; // bits that are compared; all, if it is not masked
+    uint64_t boundary;     // the highest bits of fields that are added each for itself
+};
+
 struct packet {
     packet_kind kind;
     bool first;
@@ -78,8 +88,7 @@ struct packet {
     uint32_t dma_length;
     uint32_t qkey;
     uint64_t va;
-    uint64_t operand; // atomics: add or swap; of a response, the old value
-    uint64_t compare;
+    atomic_operands atomic;
     gid sgid; // of a datagram with a global route
     gid dgid;
     uint16_t slid;

@@ -29,9 +29,22 @@ uint64_t be64(ucs::byte_reader &in) noexcept
     return high << 32 | in.be32();
 }
 
-bool opcode_allowed(uint8_t opcode, bool datagram) noexcept
+bool is_masked(uint8_t opcode) noexcept
+{
+    return opcode == MLX5_OPCODE_ATOMIC_MASKED_CS || opcode == MLX5_OPCODE_ATOMIC_MASKED_FA;
+}
+
+// The modifier of an extended atomic: bit 3, and log2 of its size less 2. Devices have up to 32
+// bytes; here are those that a processor's word has.
+constexpr uint32_t extended_4 = 8;
+constexpr uint32_t extended_8 = 9;
+
+bool opcode_allowed(uint8_t opcode, uint32_t modifier, bool datagram) noexcept
 {
     switch (opcode) {
+    case MLX5_OPCODE_ATOMIC_MASKED_CS:
+    case MLX5_OPCODE_ATOMIC_MASKED_FA:
+        return !datagram && (modifier == extended_4 || modifier == extended_8);
     case MLX5_OPCODE_NOP:
     case MLX5_OPCODE_SEND:
     case MLX5_OPCODE_SEND_IMM:
@@ -67,17 +80,35 @@ void parse_remote(ucs::byte_reader &in, send_wqe &out) noexcept
     out.remote_va = be64(in);
     out.rkey = in.be32();
     (void)in.be32();
-    if (out.opcode == MLX5_OPCODE_ATOMIC_CS || out.opcode == MLX5_OPCODE_ATOMIC_FA) {
-        out.swap_add = be64(in);
-        out.compare = be64(in);
+}
+
+void parse_atomic(ucs::byte_reader &in, uint32_t modifier, send_wqe &out) noexcept
+{
+    atomic_operands &to = out.atomic;
+    to = {8, 0, 0, UINT64_MAX, UINT64_MAX, 0};
+    to.bytes = is_masked(out.opcode) && modifier == extended_4 ? 4 : 8;
+    auto operand = [&in, &to] { return to.bytes == 4 ? uint64_t{in.be32()} : be64(in); };
+    to.swap_add = operand();
+    switch (out.opcode) {
+    case MLX5_OPCODE_ATOMIC_MASKED_CS:
+        to.compare = operand();
+        to.swap_mask = operand();
+        to.compare_mask = operand();
+        break;
+    case MLX5_OPCODE_ATOMIC_MASKED_FA:
+        to.boundary = operand();
+        (void)in.bytes(wqe_segment_bytes - 2u * to.bytes);
+        break;
+    default:
+        to.compare = operand(); // a fetch-and-add has a hole there
+        break;
     }
 }
 
 bool has_remote(uint8_t opcode) noexcept
 {
     return opcode == MLX5_OPCODE_RDMA_WRITE || opcode == MLX5_OPCODE_RDMA_WRITE_IMM ||
-           opcode == MLX5_OPCODE_RDMA_READ || opcode == MLX5_OPCODE_ATOMIC_CS ||
-           opcode == MLX5_OPCODE_ATOMIC_FA;
+           opcode == MLX5_OPCODE_RDMA_READ || is_atomic(opcode);
 }
 
 wqe_error parse_data(ucs::byte_reader &in, uint32_t total, send_wqe &out) noexcept
@@ -107,6 +138,11 @@ wqe_error parse_data(ucs::byte_reader &in, uint32_t total, send_wqe &out) noexce
 
 } // namespace
 
+bool is_atomic(uint8_t opcode) noexcept
+{
+    return opcode == MLX5_OPCODE_ATOMIC_CS || opcode == MLX5_OPCODE_ATOMIC_FA || is_masked(opcode);
+}
+
 uint32_t wqe_blocks(std::span<const std::byte> control) noexcept
 {
     ucs::byte_reader in(control);
@@ -134,14 +170,15 @@ wqe_error parse_send_wqe(std::span<const std::byte> wqe, bool datagram, send_wqe
     out.solicited = (flags & MLX5_WQE_CTRL_SOLICITED) != 0;
     out.fence = (flags & fence_mask) == MLX5_WQE_CTRL_FENCE;
     out.imm = imm;
-    out.remote_va = out.swap_add = out.compare = out.length = 0;
+    out.remote_va = out.length = 0;
     out.rkey = out.sge_count = out.inline_offset = 0;
     out.is_inline = out.global = false;
     uint32_t total = out.segments * wqe_segment_bytes;
     if (!control.ok() || out.segments == 0 || total > wqe.size()) {
         return wqe_error::TOO_SHORT;
     }
-    if (!opcode_allowed(out.opcode, datagram)) {
+    uint32_t modifier = opcode >> 24;
+    if (!opcode_allowed(out.opcode, modifier, datagram)) {
         return wqe_error::BAD_OPCODE;
     }
     if (out.opcode == MLX5_OPCODE_NOP) {
@@ -153,6 +190,9 @@ wqe_error parse_send_wqe(std::span<const std::byte> wqe, bool datagram, send_wqe
         parse_address_vector(in, out);
     } else if (has_remote(out.opcode)) {
         parse_remote(in, out);
+    }
+    if (is_atomic(out.opcode)) {
+        parse_atomic(in, modifier, out);
     }
     if (!in.ok()) {
         return wqe_error::TOO_SHORT;

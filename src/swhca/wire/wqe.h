@@ -36,8 +36,7 @@ struct send_wqe {
     uint32_t imm; // as written, big-endian
     uint64_t remote_va;
     uint32_t rkey;
-    uint64_t swap_add;
-    uint64_t compare;
+    atomic_operands atomic;
     // Of a datagram.
     uint32_t qkey;
     uint32_t dest_qpn;
@@ -62,6 +61,9 @@ enum class wqe_error : uint8_t {
     WRONG_INDEX, // not at the place that it names
     WRONG_QPN,
 };
+
+// Whether a request (MLX5_OPCODE_*) is an atomic, of whatever kind.
+[[nodiscard]] bool is_atomic(uint8_t opcode) noexcept;
 
 // The control segment alone: blocks that the WQE takes in the queue; 0 if it is no WQE.
 [[nodiscard]] uint32_t wqe_blocks(std::span<const std::byte> control) noexcept;

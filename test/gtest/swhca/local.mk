@@ -16,6 +16,7 @@ test_swhca_SOURCES = \
 	%D%/test_closed_memory.cpp \
 	%D%/test_stopped.cpp \
 	%D%/test_killed.cpp \
+	%D%/test_masked_atomics.cpp \
 	%D%/test_parts.cpp \
 	%D%/test_scatter_to_cqe.cpp \
 	%D%/test_protocol.cpp \

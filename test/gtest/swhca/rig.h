@@ -184,6 +184,9 @@ public:
     void read(const region &into, uint32_t length, const region &from, bool signaled = true);
     void fetch_add(const region &into, const region &at, uint64_t add);
     void compare_swap(const region &into, const region &at, uint64_t compare, uint64_t swap);
+    // Opcode 0x14 or 0x15; operands as the WQE has them, big-endian.
+    void masked_atomic(uint8_t opcode, uint32_t bytes, const std::vector<uint64_t> &operands,
+                       const region &into, const region &at, size_t offset = 0);
     void send_to(const region &from, uint32_t length, const endpoint &peer, uint32_t qkey);
     void receive(const region &into, size_t offset, uint32_t length);
     // Bytes as they are, with a doorbell for one block.
@@ -205,7 +208,8 @@ public:
 private:
     struct address;
 
-    void post(uint8_t opcode, uint8_t flags, uint32_t imm, const std::vector<uint8_t> &segments);
+    void post(uint8_t opcode, uint8_t flags, uint32_t imm, const std::vector<uint8_t> &segments,
+              uint32_t modifier = 0);
     [[nodiscard]] std::vector<uint8_t> remote(const region &to, size_t offset) const;
 
     std::vector<uint8_t> buffer_;

@@ -95,10 +95,11 @@ void endpoint::start_datagrams(uint32_t qkey)
     }
 }
 
-void endpoint::post(uint8_t opcode, uint8_t flags, uint32_t imm, const bytes &segments)
+void endpoint::post(uint8_t opcode, uint8_t flags, uint32_t imm, const bytes &segments,
+                    uint32_t modifier)
 {
     bytes wqe;
-    be32(wqe, static_cast<uint32_t>(posted_) << 8 | opcode);
+    be32(wqe, modifier << 24 | static_cast<uint32_t>(posted_) << 8 | opcode);
     be32(wqe, qpn << 8 | static_cast<uint32_t>(1 + (segments.size() + 15) / 16));
     be32(wqe, flags);
     be32(wqe, imm);
@@ -185,6 +186,22 @@ void endpoint::compare_swap(const region &into, const region &at, uint64_t compa
     be64(segments, compare);
     data_segment(segments, into, 0, 8);
     post(0x11, completion_flag, 0, segments);
+}
+
+void endpoint::masked_atomic(uint8_t opcode, uint32_t size, const std::vector<uint64_t> &operands,
+                             const region &into, const region &at, size_t offset)
+{
+    bytes segments = remote(at, offset);
+    for (uint64_t each : operands) {
+        if (size == 4) {
+            be32(segments, static_cast<uint32_t>(each));
+        } else {
+            be64(segments, each);
+        }
+    }
+    segments.resize((segments.size() + 15) / 16 * 16);
+    data_segment(segments, into, 0, size);
+    post(opcode, completion_flag, 0, segments, size == 4 ? 8 : 9);
 }
 
 void endpoint::send_to(const region &from, uint32_t length, const endpoint &peer, uint32_t qkey)

@@ -57,6 +57,8 @@ TEST_CASE("swhca: a WQE is taken apart by its segments")
     CHECK(parse_send_wqe(bytes, true, wqe) == wqe_error::BAD_OPCODE); // a datagram cannot write
     CHECK(parse_send_wqe(std::span(bytes).first(47), false, wqe) == wqe_error::TOO_SHORT);
     CHECK(parse_send_wqe({}, false, wqe) == wqe_error::TOO_SHORT);
+    bytes[3] = std::byte{0x14}; // an extended atomic, but of no size
+    CHECK(parse_send_wqe(bytes, false, wqe) == wqe_error::BAD_OPCODE);
 }
 
 TEST_CASE("swhca: inline data that leaves its WQE is refused")

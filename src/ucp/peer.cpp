@@ -107,14 +107,26 @@ void peer::add_rails()
     }
 }
 
-// Matched ports are dead, but an own one and one of the peer that were not matched may be alive. A
-// port does not reach into another subnet: it is bound to its device.
+namespace {
+
+// A port that is bound to an IP interface does not reach into another subnet; of others the
+// transport knows.
+bool may_cross(const rail &here, const rail_address &mine, const rail_address &there)
+{
+    const bool has_subnet = mine.prefix_bits != 0 || there.prefix_bits != 0;
+    return has_subnet ? same_subnet(mine, there)
+                      : mine.transport == there.transport && here.reaches(there);
+}
+
+} // namespace
+
+// Matched ports are dead, but an own one and one of the peer that were not matched may be alive.
 void peer::add_crossed_rails()
 {
     for (const auto &here : worker_.rails()) {
         const rail_address mine = worker_.address_of(*here);
         for (const rail_address &there : address_.rails) {
-            if (!same_subnet(mine, there)) {
+            if (!may_cross(*here, mine, there)) {
                 continue;
             }
             const auto own = static_cast<std::uint8_t>(here->index());

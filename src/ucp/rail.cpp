@@ -138,6 +138,14 @@ rail_address rail::read_address() const
     return a;
 }
 
+bool rail::reaches(const rail_address &other) const
+{
+    return other.device_addr.size() == attr_.device_addr_len &&
+           other.iface_addr.size() == attr_.iface_addr_len &&
+           ufx_uct_iface_is_reachable(iface_, other.device_addr.data(), other.iface_addr.data()) !=
+               0;
+}
+
 void rail::remove_lane(lane &l)
 {
     std::erase(lanes_, &l);

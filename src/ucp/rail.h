@@ -53,6 +53,8 @@ public:
 
     // The uct addresses as they are now; read again before they are published.
     rail_address read_address() const;
+    // By what its transport knows.
+    bool reaches(const rail_address &other) const;
     // Registered memory that peers probe, each in a slot of its own.
     std::uint8_t *probe_slot(unsigned peer)
     {

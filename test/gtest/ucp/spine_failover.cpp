@@ -26,8 +26,8 @@ double cpu_seconds()
 
 } // namespace
 
-TEST_CASE("tcp: a rail is cut under traffic: sealed, purged, replayed, nothing lost or doubled",
-          "[spine][tcp][X05]")
+TEST_CASE("ucp: a rail is cut under traffic: sealed, purged, replayed, nothing lost or doubled",
+          "[rails][spine][tcp][X05]")
 {
     pair p(quick_rails());
     traffic t(p);
@@ -69,7 +69,8 @@ TEST_CASE("tcp: a lane that dies idle is no switch of traffic", "[spine][tcp]")
     }
 }
 
-TEST_CASE("tcp: all rails die and one comes back: everything queued is done", "[spine][tcp][X05]")
+TEST_CASE("ucp: all rails die and one comes back: everything queued is done",
+          "[rails][spine][tcp][X05]")
 {
     pair p(quick_rails());
     traffic t(p);
@@ -91,8 +92,8 @@ TEST_CASE("tcp: all rails die and one comes back: everything queued is done", "[
     CHECK(p.b.events.empty());
 }
 
-TEST_CASE("tcp: the second rail dies while the first one's fragments are replayed",
-          "[spine][tcp][X05]")
+TEST_CASE("ucp: the second rail dies while the first one's fragments are replayed",
+          "[rails][spine][tcp][X05]")
 {
     pair p(quick_rails());
     traffic t(p);
@@ -109,7 +110,8 @@ TEST_CASE("tcp: the second rail dies while the first one's fragments are replaye
     REQUIRE(p.until([&] { return settled(p); }));
 }
 
-TEST_CASE("tcp: local 0 and remote 1 are left: that crossed pair is wired", "[spine][tcp][X05]")
+TEST_CASE("ucp: local 0 and remote 1 are left: that crossed pair is wired",
+          "[rails][spine][tcp][X05]")
 {
     pair p(quick_rails());
     traffic t(p);
@@ -189,8 +191,8 @@ TEST_CASE("tcp: a rail that comes back on another port is used there, and the pe
     CHECK(t.verify());
 }
 
-TEST_CASE("tcp: an administrative drain fails nothing, and resume brings the rail back",
-          "[spine][tcp]")
+TEST_CASE("ucp: an administrative drain fails nothing, and resume brings the rail back",
+          "[rails][spine][tcp]")
 {
     pair p(quick_rails());
     traffic t(p);
@@ -262,8 +264,8 @@ TEST_CASE("tcp: with all rails down nothing spins", "[spine][tcp][T14]")
     CHECK(t.verify());
 }
 
-TEST_CASE("tcp: each control message lost once, or doubled once: all ends well",
-          "[spine][tcp][X24]")
+TEST_CASE("ucp: each control message lost once, or doubled once: all ends well",
+          "[rails][spine][tcp][X24]")
 {
     const std::size_t kinds = std::variant_size_v<ucp::core::control_variant>;
     for (std::size_t kind = 0; kind < kinds; ++kind) {
@@ -295,8 +297,8 @@ TEST_CASE("tcp: each control message lost once, or doubled once: all ends well",
     }
 }
 
-TEST_CASE("tcp: an ep closes in order; the peer is told after everything was delivered",
-          "[spine][tcp]")
+TEST_CASE("ucp: an ep closes in order; the peer is told after everything was delivered",
+          "[rails][spine][tcp]")
 {
     pair p(quick_rails());
     traffic t(p);
@@ -312,7 +314,8 @@ TEST_CASE("tcp: an ep closes in order; the peer is told after everything was del
     CHECK(p.b.events.size() == 1);
 }
 
-TEST_CASE("tcp: a rail dies while an ep is closed by force: the close ends", "[spine][tcp][X05]")
+TEST_CASE("ucp: a rail dies while an ep is closed by force: the close ends",
+          "[rails][spine][tcp][X05]")
 {
     pair p(quick_rails());
     traffic t(p);

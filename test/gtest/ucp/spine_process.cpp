@@ -225,7 +225,7 @@ TEST_CASE("tcp: a peer that stands still for 2 s costs no rail and no operation"
     CHECK_FALSE(r.any_trouble());
 }
 
-TEST_CASE("a worker that waits wakes for what arrives, and for a signal", "[spine][tcp]")
+TEST_CASE("a worker that waits wakes for what arrives, and for a signal", "[rails][spine][tcp]")
 {
     pair p(quick_rails());
     traffic t(p);
@@ -246,8 +246,8 @@ TEST_CASE("a worker that waits wakes for what arrives, and for a signal", "[spin
     CHECK(::poll(&one, 1, 5000) == 1);
 }
 
-TEST_CASE("tcp: a progress thread answers seals for a program that does not progress",
-          "[spine][tcp][threads]")
+TEST_CASE("ucp: a progress thread answers seals for a program that does not progress",
+          "[rails][spine][tcp][threads]")
 {
     pair_options options = quick_rails();
     options.config.push_back({"PROGRESS_THREAD", "y"});
@@ -268,7 +268,7 @@ TEST_CASE("tcp: a progress thread answers seals for a program that does not prog
 }
 
 TEST_CASE("a progress thread leaves a program alone that progresses, and queues an ep once",
-          "[spine][tcp][threads]")
+          "[rails][spine][tcp][threads]")
 {
     ucs::fake_clock clock(ufx_ucs_time_ns()); // on which the program progresses all the time
     pair_options options;
@@ -340,7 +340,7 @@ TEST_CASE("what a progress thread takes still wakes who waits", "[spine][tcp]")
 }
 
 TEST_CASE("a state that a progress thread has changed is looked at before the next wait",
-          "[spine][tcp]")
+          "[rails][spine][tcp]")
 {
     pair p(quick_rails());
     ucp::worker &b = ucp::worker::of(p.b.worker);

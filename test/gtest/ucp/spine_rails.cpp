@@ -43,8 +43,8 @@ TEST_CASE("ports that were not matched are paired within a subnet, and only ther
     CHECK(pair_of(0, 1) == nullptr); // another subnet
 }
 
-TEST_CASE("tcp: both sides drain a rail at once: nothing fails, and both have to resume it",
-          "[spine][tcp]")
+TEST_CASE("ucp: both sides drain a rail at once: nothing fails, and both have to resume it",
+          "[rails][spine][tcp]")
 {
     pair p(quick_rails());
     traffic t(p);

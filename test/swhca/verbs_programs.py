@@ -73,13 +73,24 @@ def scatter_to_cqe(checks):
         checks.that(fabric.close(), "nothing is left of the fabric that scatters")
 
 
+def refusals(checks):
+    """What is not modelled is refused before anybody waits for a peer."""
+    fabric = Fabric()
+    for program, text in (("ibv_uc_pingpong", "Couldn't create QP"),
+                          ("ibv_xsrq_pingpong", "Couldn't Open the XRC Domain 95")):
+        status, output = fabric.run(program, "-g", "1")
+        checks.that(status == 1 and output.splitlines() == [text], f"{program} is refused", output)
+    checks.that(fabric.close(), "nothing is left of the fabric that refuses")
+
+
 def main():
-    need("ibv_devinfo", *PROGRAMS)
+    need("ibv_devinfo", "ibv_uc_pingpong", "ibv_xsrq_pingpong", *PROGRAMS)
     checks = Checks()
     devices(checks)
     ping_pongs(checks)
     lids(checks)
     scatter_to_cqe(checks)
+    refusals(checks)
     checks.end()
 
 

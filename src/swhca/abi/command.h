@@ -49,6 +49,13 @@ public:
         return true;
     }
 
+    template <class Core>
+    [[nodiscard]] bool read(Core &core) noexcept
+    {
+        nothing driver;
+        return read(core, driver);
+    }
+
     // Writes as much as the program has room for; EFAULT if its memory is missing.
     template <class Core, class Driver>
     [[nodiscard]] int reply(process_memory &memory, const Core &core,
@@ -57,6 +64,12 @@ public:
         size_t driver_size = std::is_empty_v<Driver> ? 0 : sizeof(Driver);
         return reply_bytes(memory, std::as_bytes(std::span(&core, 1)),
                            std::as_bytes(std::span(&driver, 1)).first(driver_size));
+    }
+
+    template <class Core>
+    [[nodiscard]] int reply(process_memory &memory, const Core &core) const noexcept
+    {
+        return reply(memory, core, nothing{});
     }
 
 private:

@@ -232,18 +232,16 @@ int uverbs_file::get_context(command_reader &in)
 int uverbs_file::query_device(command_reader &in)
 {
     ib_uverbs_query_device core{};
-    nothing driver;
-    if (!in.read(core, driver)) {
+    if (!in.read(core)) {
         return EINVAL;
     }
-    return in.reply(memory_, describe(engine_.shared().hcas[hca_]), driver);
+    return in.reply(memory_, describe(engine_.shared().hcas[hca_]));
 }
 
 int uverbs_file::query_device_extended(command_reader &in)
 {
     ib_uverbs_ex_query_device core{};
-    nothing none;
-    if (!in.read(core, none) || core.comp_mask != 0) {
+    if (!in.read(core) || core.comp_mask != 0) {
         return EINVAL;
     }
     ib_uverbs_ex_query_device_resp reply{};
@@ -260,8 +258,7 @@ int uverbs_file::query_device_extended(command_reader &in)
 int uverbs_file::query_port(command_reader &in)
 {
     ib_uverbs_query_port core{};
-    nothing driver;
-    if (!in.read(core, driver) || core.port_num != 1) {
+    if (!in.read(core) || core.port_num != 1) {
         return EINVAL;
     }
     const port &one = engine_.shared().hcas[hca_].port;
@@ -281,7 +278,7 @@ int uverbs_file::query_port(command_reader &in)
     reply.link_layer = one.link_layer;
     reply.flags = ethernet ? IBV_QPF_GRH_REQUIRED : 0;
     set_speed(one.rate_bps, reply);
-    return in.reply(memory_, reply, driver);
+    return in.reply(memory_, reply);
 }
 
 bool uverbs_file::clock_page(uint64_t offset) noexcept

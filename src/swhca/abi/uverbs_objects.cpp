@@ -15,9 +15,8 @@ namespace ufx::swhca {
 int uverbs_file::alloc_pd(command_reader &in)
 {
     ib_uverbs_alloc_pd request{};
-    nothing driver;
     ib_uverbs_alloc_pd_resp reply{};
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     uint32_t &handle = reply.pd_handle; // clang captures no struct with a flexible array
@@ -30,8 +29,7 @@ int uverbs_file::alloc_pd(command_reader &in)
 int uverbs_file::dealloc_pd(command_reader &in)
 {
     ib_uverbs_dealloc_pd request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     return model(
@@ -41,8 +39,7 @@ int uverbs_file::dealloc_pd(command_reader &in)
 int uverbs_file::reg_mr(command_reader &in)
 {
     ib_uverbs_reg_mr request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     if (request.length == 0 || (request.start & 0xfff) != (request.hca_va & 0xfff)) {
@@ -58,14 +55,13 @@ int uverbs_file::reg_mr(command_reader &in)
     uint32_t &key = reply.lkey;
     int error = model([&](core &world) { return register_mr(world, context_, want, handle, key); });
     reply.rkey = reply.lkey;
-    return error != 0 ? error : in.reply(memory_, reply, driver);
+    return error != 0 ? error : in.reply(memory_, reply);
 }
 
 int uverbs_file::dereg_mr(command_reader &in)
 {
     ib_uverbs_dereg_mr request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     return model([&](core &world) { return deregister_mr(world, context_, request.mr_handle); });
@@ -74,8 +70,7 @@ int uverbs_file::dereg_mr(command_reader &in)
 int uverbs_file::create_ah(command_reader &in)
 {
     ib_uverbs_create_ah request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     if (request.attr.port_num != 1 || request.attr.grh.sgid_index >= max_gids) {
@@ -95,8 +90,7 @@ int uverbs_file::create_ah(command_reader &in)
 int uverbs_file::create_channel(command_reader &in)
 {
     ib_uverbs_create_comp_channel request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     ucs::result<event_pipe> events = event_pipe::create();
@@ -118,7 +112,7 @@ int uverbs_file::create_channel(command_reader &in)
         options_.channel_made(events->read_end());
     }
     pipes_[handle] = std::move(*events);
-    return in.reply(memory_, reply, driver);
+    return in.reply(memory_, reply);
 }
 
 bool uverbs_file::channel_closed(int number, uint64_t now_ns)
@@ -205,8 +199,7 @@ int uverbs_file::create_cq_extended(command_reader &in)
 int uverbs_file::destroy_cq(command_reader &in)
 {
     ib_uverbs_destroy_cq request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     ib_uverbs_destroy_cq_resp reply{};
@@ -228,7 +221,7 @@ int uverbs_file::destroy_cq(command_reader &in)
         reply.comp_events_reported -=
             found->second.withdraw(user_handle, sizeof(ib_uverbs_comp_event_desc));
     }
-    return in.reply(memory_, reply, driver);
+    return in.reply(memory_, reply);
 }
 
 int uverbs_file::create_srq(command_reader &in)
@@ -255,8 +248,7 @@ int uverbs_file::create_srq(command_reader &in)
 int uverbs_file::modify_srq(command_reader &in)
 {
     ib_uverbs_modify_srq request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     if ((request.attr_mask & IBV_SRQ_MAX_WR) != 0) {
@@ -273,8 +265,7 @@ int uverbs_file::modify_srq(command_reader &in)
 int uverbs_file::query_srq(command_reader &in)
 {
     ib_uverbs_query_srq request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     srq found{};
@@ -285,14 +276,13 @@ int uverbs_file::query_srq(command_reader &in)
     reply.max_wr = found.max_wr;
     reply.max_sge = found.max_sge;
     reply.srq_limit = found.limit;
-    return error != 0 ? error : in.reply(memory_, reply, driver);
+    return error != 0 ? error : in.reply(memory_, reply);
 }
 
 int uverbs_file::destroy_srq(command_reader &in)
 {
     ib_uverbs_destroy_srq request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     ib_uverbs_destroy_srq_resp reply{};
@@ -305,7 +295,7 @@ int uverbs_file::destroy_srq(command_reader &in)
         return error;
     }
     reply.events_reported -= async_.withdraw(user_handle, sizeof(ib_uverbs_async_event_desc));
-    return in.reply(memory_, reply, driver);
+    return in.reply(memory_, reply);
 }
 
 } // namespace ufx::swhca

@@ -15,60 +15,61 @@ namespace {
 constexpr uint32_t known_flags =
     MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_BFREG_INDEX | MLX5_QP_FLAG_ALLOW_SCATTER_CQE;
 
-path to_path(const ib_uverbs_qp_dest &from) noexcept
+constexpr auto to_left = [](auto &left, const auto &right) { left = right; };
+constexpr auto to_right = [](const auto &left, auto &right) { right = left; };
+
+// What a path and its form in commands have in common, one beside the other.
+template <class Path, class Wire, class Copy>
+void each_of_path(Path &ours, Wire &wire, Copy copy) noexcept
 {
-    path to{};
-    std::memcpy(to.dgid.raw, from.dgid, sizeof(to.dgid.raw));
-    to.dlid = from.dlid;
-    to.sgid_index = from.sgid_index;
-    to.sl = from.sl;
-    to.hop_limit = from.hop_limit;
-    to.traffic_class = from.traffic_class;
-    to.src_path_bits = from.src_path_bits;
-    to.static_rate = from.static_rate;
-    to.global = from.is_global != 0;
-    to.port_num = from.port_num;
-    to.flow_label = from.flow_label;
-    return to;
+    copy(ours.dlid, wire.dlid);
+    copy(ours.sgid_index, wire.sgid_index);
+    copy(ours.sl, wire.sl);
+    copy(ours.hop_limit, wire.hop_limit);
+    copy(ours.traffic_class, wire.traffic_class);
+    copy(ours.src_path_bits, wire.src_path_bits);
+    copy(ours.static_rate, wire.static_rate);
+    copy(ours.port_num, wire.port_num);
+    copy(ours.flow_label, wire.flow_label);
 }
 
-ib_uverbs_qp_dest from_path(const path &from) noexcept
+// The same of the attributes of a QP, in commands that modify or query it.
+template <class Attributes, class Wire, class Copy>
+void each_of_attributes(Attributes &ours, Wire &wire, Copy copy) noexcept
 {
-    ib_uverbs_qp_dest to{};
-    std::memcpy(to.dgid, from.dgid.raw, sizeof(to.dgid));
-    to.dlid = from.dlid;
-    to.sgid_index = from.sgid_index;
-    to.sl = from.sl;
-    to.hop_limit = from.hop_limit;
-    to.traffic_class = from.traffic_class;
-    to.src_path_bits = from.src_path_bits;
-    to.static_rate = from.static_rate;
-    to.is_global = from.global ? 1 : 0;
-    to.port_num = from.port_num;
-    to.flow_label = from.flow_label;
-    return to;
+    copy(ours.mtu, wire.path_mtu);
+    copy(ours.timeout, wire.timeout);
+    copy(ours.retry_count, wire.retry_cnt);
+    copy(ours.rnr_retry, wire.rnr_retry);
+    copy(ours.min_rnr_timer, wire.min_rnr_timer);
+    copy(ours.max_rd_atomic, wire.max_rd_atomic);
+    copy(ours.max_dest_rd_atomic, wire.max_dest_rd_atomic);
+    copy(ours.port_num, wire.port_num);
+    copy(ours.pkey_index, wire.pkey_index);
+    copy(ours.access, wire.qp_access_flags);
+    copy(ours.qkey, wire.qkey);
+    copy(ours.dest_qpn, wire.dest_qp_num);
+    copy(ours.rq_psn, wire.rq_psn);
+    copy(ours.sq_psn, wire.sq_psn);
 }
 
 qp_attributes to_attributes(const ib_uverbs_modify_qp &from) noexcept
 {
     qp_attributes to{};
+    each_of_attributes(to, from, to_left);
+    each_of_path(to.path, from.dest, to_left);
+    std::memcpy(to.path.dgid.raw, from.dest.dgid, sizeof(to.path.dgid.raw));
+    to.path.global = from.dest.is_global != 0;
     to.current = from.cur_qp_state;
-    to.mtu = from.path_mtu;
-    to.timeout = from.timeout;
-    to.retry_count = from.retry_cnt;
-    to.rnr_retry = from.rnr_retry;
-    to.min_rnr_timer = from.min_rnr_timer;
-    to.max_rd_atomic = from.max_rd_atomic;
-    to.max_dest_rd_atomic = from.max_dest_rd_atomic;
-    to.port_num = from.port_num;
-    to.pkey_index = from.pkey_index;
-    to.access = from.qp_access_flags;
-    to.qkey = from.qkey;
-    to.dest_qpn = from.dest_qp_num;
-    to.rq_psn = from.rq_psn;
-    to.sq_psn = from.sq_psn;
-    to.path = to_path(from.dest);
     return to;
+}
+
+void put_attributes(const qp_attributes &from, ib_uverbs_query_qp_resp &to) noexcept
+{
+    each_of_attributes(from, to, to_right);
+    each_of_path(from.path, to.dest, to_right);
+    std::memcpy(to.dest.dgid, from.path.dgid.raw, sizeof(to.dest.dgid));
+    to.dest.is_global = from.path.global ? 1 : 0;
 }
 
 } // namespace
@@ -162,8 +163,7 @@ int uverbs_file::create_qp_extended(command_reader &in)
 int uverbs_file::query_qp(command_reader &in)
 {
     ib_uverbs_query_qp request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     uint8_t state = 0;
@@ -185,30 +185,15 @@ int uverbs_file::query_qp(command_reader &in)
     reply.max_recv_sge = found->max_recv_sge;
     reply.max_inline_data = found->max_inline;
     reply.sq_sig_all = found->sq_signal_all ? 1 : 0;
-    reply.dest = from_path(attr.path);
-    reply.qkey = attr.qkey;
-    reply.rq_psn = attr.rq_psn;
-    reply.sq_psn = attr.sq_psn;
-    reply.dest_qp_num = attr.dest_qpn;
-    reply.qp_access_flags = attr.access;
-    reply.pkey_index = attr.pkey_index;
     reply.qp_state = reply.cur_qp_state = state;
-    reply.path_mtu = attr.mtu;
-    reply.max_rd_atomic = attr.max_rd_atomic;
-    reply.max_dest_rd_atomic = attr.max_dest_rd_atomic;
-    reply.min_rnr_timer = attr.min_rnr_timer;
-    reply.port_num = attr.port_num;
-    reply.timeout = attr.timeout;
-    reply.retry_cnt = attr.retry_count;
-    reply.rnr_retry = attr.rnr_retry;
-    return in.reply(memory_, reply, driver);
+    put_attributes(attr, reply);
+    return in.reply(memory_, reply);
 }
 
 int uverbs_file::modify_qp(command_reader &in)
 {
     ib_uverbs_modify_qp request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     uint32_t handle = request.qp_handle;
@@ -230,8 +215,7 @@ int uverbs_file::modify_qp(command_reader &in)
 int uverbs_file::destroy_qp(command_reader &in)
 {
     ib_uverbs_destroy_qp request{};
-    nothing driver;
-    if (!in.read(request, driver)) {
+    if (!in.read(request)) {
         return EINVAL;
     }
     ib_uverbs_destroy_qp_resp reply{};
@@ -244,7 +228,7 @@ int uverbs_file::destroy_qp(command_reader &in)
         return error;
     }
     reply.events_reported -= async_.withdraw(user_handle, sizeof(ib_uverbs_async_event_desc));
-    return in.reply(memory_, reply, driver);
+    return in.reply(memory_, reply);
 }
 
 } // namespace ufx::swhca

@@ -67,6 +67,15 @@ companion::~companion()
     (void)kill();
 }
 
+void open_second_device(rig &mine, line &to)
+{
+    uint32_t context = 0;
+    int error = mine.command(
+        [&](swhca::core &world) { return swhca::open_context(world, 1, -1, context); });
+    to.say(error == 0 ? 1 : 2);
+    (void)to.hear();
+}
+
 int companion::wait()
 {
     int status = 0;

@@ -55,6 +55,9 @@ private:
     uint32_t slot_ = 0;
 };
 
+// What a companion may do: opens device 1, says 1 if that was well, and waits to be killed.
+void open_second_device(rig &mine, line &to);
+
 } // namespace ufx::test
 
 #endif

@@ -221,6 +221,25 @@ void shared_queue::post(const region &into, size_t offset, uint32_t length)
     doorbell_[0] = swap(posted_ & 0xffff);
 }
 
+void connect_both(endpoint &one, endpoint &other)
+{
+    one.connect(other);
+    other.connect(one);
+}
+
+std::string refusal(std::string_view line)
+{
+    swhca::fault_rule rule{};
+    std::string why;
+    return swhca::parse_rule(line, rule, why) ? "" : why;
+}
+
+datagram_pair::datagram_pair()
+{
+    left.start_datagrams(qkey);
+    right.start_datagrams(qkey);
+}
+
 pair::pair(const qp_settings &with, const swhca::fabric_options &options) : fabric(options)
 {
     left.connect(right, 100, with);

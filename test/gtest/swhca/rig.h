@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -216,6 +217,26 @@ private:
     uint32_t doorbell_[2] = {};
     uint16_t posted_ = 0;
     uint16_t received_ = 0;
+};
+
+void connect_both(endpoint &one, endpoint &other);
+
+// Why the line is no rule; empty if it is one.
+[[nodiscard]] std::string refusal(std::string_view line);
+
+// A datagram endpoint on each of two devices, with the same Q_Key.
+struct datagram_pair {
+    static constexpr uint32_t qkey = 0x11;
+
+    datagram_pair();
+
+    rig fabric;
+    device a{fabric, 0};
+    device b{fabric, 1};
+    endpoint left{a, 4};
+    endpoint right{b, 4};
+    region from = a.make_region(2048, all_access);
+    region to = b.make_region(4096, all_access);
 };
 
 // Two devices with an endpoint each, connected, and a region of 1 MB on either side; that of the

@@ -231,32 +231,24 @@ TEST_CASE("swhca: what several threads post through one engine arrives once", "[
 
 TEST_CASE("swhca: work that is left to the holder of the lock wakes a helper")
 {
-    rig world;
-    device left(world, 0);
-    device right(world, 1);
-    endpoint from(left);
-    endpoint to(right);
-    from.connect(to);
-    to.connect(from);
-    region source = left.make_region(64, 1);
-    region target = right.make_region(64, 7);
-    world.step();
-    engine other(world.shared(), 0);
-    std::atomic<uint32_t> &wake = world.shared().processes[0].wake;
+    pair on;
+    on.fabric.step();
+    engine other(on.fabric.shared(), 0);
+    std::atomic<uint32_t> &wake = on.fabric.shared().processes[0].wake;
     uint32_t before = wake.load();
     {
-        image_lock lock(world.shared()); // as `show` and `ctl` hold it
+        image_lock lock(on.fabric.shared()); // as `show` and `ctl` hold it
         std::thread poster([&] {
-            from.write(source, 8, target);
+            on.left.write(on.from, 8, on.to);
             (void)other.scan_doorbells();
-            other.try_pass(world.now_ns);
+            other.try_pass(on.fabric.now_ns);
         });
         poster.join();
         CHECK(wake.load() == before);
     }
     CHECK(wake.load() != before);
-    world.step();
-    CHECK(left.poll());
+    on.fabric.step();
+    CHECK(on.a.poll());
 }
 
 TEST_CASE("swhca: no work is lost between a poster and the end of another's pass", "[threads]")
@@ -323,30 +315,22 @@ TEST_CASE("swhca: no work is lost between a poster and the end of another's pass
 
 TEST_CASE("swhca: a helper does not wake itself for timers that it knows of")
 {
-    rig world;
-    device left(world, 0);
-    device right(world, 1);
-    endpoint from(left);
-    endpoint to(right);
-    from.connect(to);
-    to.connect(from);
-    region source = left.make_region(64, 1);
-    region target = right.make_region(64, 7);
-    world.fault("drop responses");
-    from.write(source, 8, target);
-    world.step(); // now the timer runs
-    process_slot &slot = world.shared().processes[0];
+    pair on;
+    on.fabric.fault("drop responses");
+    on.left.write(on.from, 8, on.to);
+    on.fabric.step(); // now the timer runs
+    process_slot &slot = on.fabric.shared().processes[0];
     slot.sleeps_until.store(UINT64_MAX); // it is awake
-    engine helper(world.shared(), 0);
+    engine helper(on.fabric.shared(), 0);
     uint32_t before = slot.wake.load();
-    uint64_t next_ns = helper.pass(world.now_ns, engine_caller::HELPER);
-    CHECK(next_ns > world.now_ns);
+    uint64_t next_ns = helper.pass(on.fabric.now_ns, engine_caller::HELPER);
+    CHECK(next_ns > on.fabric.now_ns);
     CHECK(next_ns != UINT64_MAX);
     CHECK(slot.wake.load() == before);
     // Another thread's pass tells it, once.
-    (void)helper.pass(world.now_ns);
+    (void)helper.pass(on.fabric.now_ns);
     CHECK(slot.wake.load() == before + 1);
-    (void)helper.pass(world.now_ns);
+    (void)helper.pass(on.fabric.now_ns);
     CHECK(slot.wake.load() == before + 1);
 }
 

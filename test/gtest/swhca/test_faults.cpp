@@ -11,17 +11,6 @@
 
 namespace ufx::test {
 
-namespace {
-
-std::string parse(std::string_view line)
-{
-    swhca::fault_rule rule{};
-    std::string why;
-    return swhca::parse_rule(line, rule, why) ? "" : why;
-}
-
-} // namespace
-
 TEST_CASE("swhca: a rule is one line of words, and what is wrong is named")
 {
     swhca::fault_rule rule{};
@@ -37,16 +26,16 @@ TEST_CASE("swhca: a rule is one line of words, and what is wrong is named")
     CHECK(rule.qpn == 0x48);
     CHECK(rule.skip == 3);
     CHECK(rule.count == 2);
-    CHECK(parse("explode") == "'explode' is no word of a rule");
-    CHECK(parse("at 10ms") == "a rule needs an action, such as 'drop'");
-    CHECK(parse("drop delay 5us") == "a rule has one action, not 'drop' and 'delay'");
-    CHECK(parse("delay") == "'delay' needs a value: it takes a time such as 5us, 10ms or 2s");
-    CHECK(parse("delay 5") ==
+    CHECK(refusal("explode") == "'explode' is no word of a rule");
+    CHECK(refusal("at 10ms") == "a rule needs an action, such as 'drop'");
+    CHECK(refusal("drop delay 5us") == "a rule has one action, not 'drop' and 'delay'");
+    CHECK(refusal("delay") == "'delay' needs a value: it takes a time such as 5us, 10ms or 2s");
+    CHECK(refusal("delay 5") ==
           "'5' is no value for 'delay': it takes a time such as 5us, 10ms or 2s");
-    CHECK(parse("drop probability 2") == "'2' is no value for 'probability': it takes 0 to 1");
-    CHECK(parse("event PORT_EXPLODED") ==
+    CHECK(refusal("drop probability 2") == "'2' is no value for 'probability': it takes 0 to 1");
+    CHECK(refusal("event PORT_EXPLODED") ==
           "'PORT_EXPLODED' is no value for 'event': it takes a name such as PORT_ERR");
-    CHECK(parse("at 2s until 1s drop") == "the rule is over before it begins");
+    CHECK(refusal("at 2s until 1s drop") == "the rule is over before it begins");
     std::vector<swhca::scheduled_rule> rules;
     CHECK(swhca::parse_schedule("# a comment\n\ndrop\nat 1s port-down\n", rules, why));
     REQUIRE(rules.size() == 2);
@@ -80,8 +69,8 @@ TEST_CASE("swhca: a number that is out of range is refused with the range")
         {"drop skip 0", "drop skip 4294967296", "0 to 4294967295"},
     };
     for (const auto &each : cases) {
-        CHECK(parse(each.most) == "");
-        std::string why = parse(each.beyond);
+        CHECK(refusal(each.most) == "");
+        std::string why = refusal(each.beyond);
         INFO(each.beyond << ": " << why);
         CHECK(why.ends_with(std::string(": it takes ") + each.range));
     }
@@ -334,8 +323,7 @@ TEST_CASE("swhca: a port's rate is what a program measures, and two ports give t
     auto ports = GENERATE(1, 2);
     endpoint back(on.b);
     endpoint there(on.a);
-    back.connect(there);
-    there.connect(back);
+    connect_both(back, there);
     uint64_t before = on.fabric.now_ns;
     constexpr int messages = 100;
     int done = 0;

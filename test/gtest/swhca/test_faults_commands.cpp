@@ -13,13 +13,6 @@ namespace ufx::test {
 
 namespace {
 
-std::string refusal(std::string_view line)
-{
-    swhca::fault_rule rule{};
-    std::string why;
-    return swhca::parse_rule(line, rule, why) ? "" : why;
-}
-
 // 0 or an errno of each command that makes something, on `on`.
 int try_all(device &on, swhca::fault_action action)
 {
@@ -233,8 +226,7 @@ TEST_CASE("swhca: work requests are swallowed from one on, and only so many QPs"
     pair on;
     endpoint second(on.a);
     endpoint peer(on.b);
-    second.connect(peer);
-    peer.connect(second);
+    connect_both(second, peer);
     SECTION("till they are released")
     {
         on.fabric.fault("swallow skip 2 count 1 hca 0");
@@ -271,25 +263,16 @@ TEST_CASE("swhca: work requests are swallowed from one on, and only so many QPs"
 
 TEST_CASE("swhca: datagrams are swallowed too")
 {
-    constexpr uint8_t ud = 4;
-    rig on;
-    device a(on, 0);
-    device b(on, 1);
-    endpoint left(a, ud);
-    endpoint right(b, ud);
-    left.start_datagrams(0x11);
-    right.start_datagrams(0x11);
-    region from = a.make_region(64, all_access);
-    region to = b.make_region(4096, all_access);
-    right.receive(to, 0, 4096);
-    on.fault("swallow hca 0");
-    left.send_to(from, 64, right, 0x11);
-    on.step();
-    CHECK_FALSE(a.poll());
-    on.fault("release");
-    on.step();
-    CHECK(a.poll());
-    CHECK(b.poll());
+    datagram_pair on;
+    on.right.receive(on.to, 0, 4096);
+    on.fabric.fault("swallow hca 0");
+    on.left.send_to(on.from, 64, on.right, datagram_pair::qkey);
+    on.fabric.step();
+    CHECK_FALSE(on.a.poll());
+    on.fabric.fault("release");
+    on.fabric.step();
+    CHECK(on.a.poll());
+    CHECK(on.b.poll());
 }
 
 } // namespace ufx::test

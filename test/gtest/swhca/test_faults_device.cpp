@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Faults of devices, ports, queues and hosts: what a program sees, and who does not see it.
+#include "companion.h"
 #include "rig.h"
 
 #include "swhca/engine/membership.h"
@@ -97,8 +98,7 @@ TEST_CASE("swhca: one CQ is stalled, and the others of its device go on")
     device second(on.fabric, 0);
     endpoint left(second);
     endpoint right(on.b);
-    left.connect(right);
-    right.connect(left);
+    connect_both(left, right);
     region from = second.make_region(64, all_access);
     on.fabric.fault("stall-cq " + std::to_string(on.a.cq + 1)); // its CQN
     on.fabric.step();
@@ -151,8 +151,7 @@ TEST_CASE("swhca: a QP goes to ERR behind its owner's back, and its peer finds o
     pair on;
     endpoint second(on.b);
     endpoint third(on.a);
-    second.connect(third);
-    third.connect(second);
+    connect_both(second, third);
     on.right.receive(on.to, 0, 64);
     on.fabric.fault("hca 1 qp-error qpn " + std::to_string(on.right.qpn));
     on.fabric.step();
@@ -201,37 +200,16 @@ TEST_CASE("swhca: a host dies: its processes vanish, and its peer is told nothin
 {
     rig on;
     device a(on, 0);
-    int ready[2];
-    REQUIRE(::pipe(ready) == 0);
-    pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        uint32_t self = swhca::join_fabric(on.shared(), on.now_ns);
-        swhca::engine runs(on.shared(), self);
-        uint32_t context = 0;
-        int error = runs.command(on.now_ns, [&](swhca::core &world) {
-            return swhca::open_context(world, 1, -1, context);
-        });
-        char answer = self != swhca::no_index && error == 0 ? 'y' : 'n';
-        (void)!::write(ready[1], &answer, 1);
-        for (;;) {
-            ::pause();
-        }
-    }
-    char answer = 0;
-    REQUIRE(::read(ready[0], &answer, 1) == 1);
-    REQUIRE(answer == 'y');
+    companion child(on, open_second_device);
+    REQUIRE(child.talk().hear() == 1);
     on.fault("host-death hca 1");
     on.step();
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
+    int status = child.wait();
     CHECK(WIFSIGNALED(status));
     CHECK(WTERMSIG(status) == SIGKILL);
     CHECK_FALSE(a.next_event());
     CHECK(on.shared().hcas[1].port.state == on.shared().hcas[0].port.state);
     CHECK(swhca::reap_dead(on.shared(), 0, on.now_ns) == 1);
-    ::close(ready[0]);
-    ::close(ready[1]);
 }
 
 } // namespace ufx::test

@@ -260,8 +260,7 @@ private:
         device left(world_, 0);
         endpoint a(left);
         endpoint b(mine_);
-        a.connect(b);
-        b.connect(a);
+        connect_both(a, b);
         region from = left.make_region(64, 7);
         from.bytes[0] = 0x5a;
         a.write(from, 64, here_);

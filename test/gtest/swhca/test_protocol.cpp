@@ -205,8 +205,7 @@ TEST_CASE("swhca: a responder in ERR in the middle of a write keeps its PSN, and
     device b(fabric, 1);
     endpoint left(a);
     endpoint right(b);
-    left.connect(right);
-    right.connect(left);
+    connect_both(left, right);
     region from = a.make_region(1 << 20, all_access);
     region to = b.make_region(1 << 20, all_access);
     std::fill(from.bytes.begin(), from.bytes.end(), uint8_t{1});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Commands, completion queues, SRQs, datagrams and events.
+#include "companion.h"
 #include "rig.h"
 
 #include "swhca/engine/membership.h"
@@ -88,56 +89,40 @@ TEST_CASE("swhca: two devices have equal QP numbers")
 TEST_CASE(
     "swhca: a CQ tells once after it was armed, also of what came before that it did not tell")
 {
-    rig on;
-    device a(on, 0);
-    device b(on, 1);
-    endpoint left(a);
-    endpoint right(b);
-    left.connect(right);
-    right.connect(left);
-    region from = a.make_region(64, all_access);
-    region to = b.make_region(64, all_access);
-    left.write(from, 8, to);
-    on.step();
-    CHECK_FALSE(a.next_completion_event()); // not armed
-    a.arm();
-    on.step();
-    CHECK(a.next_completion_event()); // a completion was there that nobody was told of
-    left.write(from, 8, to);
-    on.step();
-    CHECK_FALSE(a.next_completion_event());
-    REQUIRE(a.poll());
-    REQUIRE(a.poll());
-    a.arm();
-    on.step();
-    CHECK_FALSE(a.next_completion_event()); // all was seen
-    left.write(from, 8, to);
-    on.step();
-    CHECK(a.next_completion_event());
-    CHECK_FALSE(a.next_completion_event());
+    pair on;
+    on.left.write(on.from, 8, on.to);
+    on.fabric.step();
+    CHECK_FALSE(on.a.next_completion_event()); // not armed
+    on.a.arm();
+    on.fabric.step();
+    CHECK(on.a.next_completion_event()); // a completion was there that nobody was told of
+    on.left.write(on.from, 8, on.to);
+    on.fabric.step();
+    CHECK_FALSE(on.a.next_completion_event());
+    REQUIRE(on.a.poll());
+    REQUIRE(on.a.poll());
+    on.a.arm();
+    on.fabric.step();
+    CHECK_FALSE(on.a.next_completion_event()); // all was seen
+    on.left.write(on.from, 8, on.to);
+    on.fabric.step();
+    CHECK(on.a.next_completion_event());
+    CHECK_FALSE(on.a.next_completion_event());
 }
 
 TEST_CASE("swhca: a CQ that is armed for solicited completions tells of no other")
 {
-    rig on;
-    device a(on, 0);
-    device b(on, 1);
-    endpoint left(a);
-    endpoint right(b);
-    left.connect(right);
-    right.connect(left);
-    region from = a.make_region(64, all_access);
-    region to = b.make_region(64, all_access);
-    right.receive(to, 0, 64);
-    right.receive(to, 0, 64);
-    b.arm(true);
-    on.step();
-    left.send(from, 8);
-    on.step();
-    CHECK_FALSE(b.next_completion_event());
-    left.send(from, 8, true);
-    on.step();
-    CHECK(b.next_completion_event());
+    pair on;
+    on.right.receive(on.to, 0, 64);
+    on.right.receive(on.to, 0, 64);
+    on.b.arm(true);
+    on.fabric.step();
+    on.left.send(on.from, 8);
+    on.fabric.step();
+    CHECK_FALSE(on.b.next_completion_event());
+    on.left.send(on.from, 8, true);
+    on.fabric.step();
+    CHECK(on.b.next_completion_event());
 }
 
 TEST_CASE("swhca: a SRQ serves several QPs, tells of its limit once, and of the last WQE of a QP")
@@ -181,83 +166,52 @@ TEST_CASE("swhca: a SRQ serves several QPs, tells of its limit once, and of the 
 
 TEST_CASE("swhca: a datagram comes behind its route header, to the right Q_Key only")
 {
-    constexpr uint8_t ud = 4;
-    rig on;
-    device a(on, 0);
-    device b(on, 1);
-    endpoint left(a, ud);
-    endpoint right(b, ud);
-    left.start_datagrams(0x11);
-    right.start_datagrams(0x11);
-    region from = a.make_region(2048, all_access);
-    region to = b.make_region(4096, all_access);
-    std::memset(from.bytes.data(), 0x5a, 2048);
-    right.receive(to, 0, 4096);
-    left.send_to(from, 2000, right, 0x12);
-    on.step();
-    CHECK(a.poll());
-    CHECK_FALSE(b.poll());
-    left.send_to(from, 2000, right, 0x11);
-    on.step();
-    auto done = b.poll();
+    datagram_pair on;
+    std::memset(on.from.bytes.data(), 0x5a, 2048);
+    on.right.receive(on.to, 0, 4096);
+    on.left.send_to(on.from, 2000, on.right, 0x12);
+    on.fabric.step();
+    CHECK(on.a.poll());
+    CHECK_FALSE(on.b.poll());
+    on.left.send_to(on.from, 2000, on.right, 0x11);
+    on.fabric.step();
+    auto done = on.b.poll();
     REQUIRE(done);
     CHECK(done->bytes == 2040);
-    CHECK(to.bytes[20] == 0x45); // an IPv4 header
-    CHECK(to.bytes[39] == 2);    // to 10.77.0.2
-    CHECK(to.bytes[40] == 0x5a);
-    CHECK(to.bytes[2040] == 0);
-    left.send_to(from, 64, right, 0x11); // no receive: lost
-    on.step();
-    CHECK(on.shared().hcas[1].counters.dropped == 2);
+    CHECK(on.to.bytes[20] == 0x45); // an IPv4 header
+    CHECK(on.to.bytes[39] == 2);    // to 10.77.0.2
+    CHECK(on.to.bytes[40] == 0x5a);
+    CHECK(on.to.bytes[2040] == 0);
+    on.left.send_to(on.from, 64, on.right, 0x11); // no receive: lost
+    on.fabric.step();
+    CHECK(on.fabric.shared().hcas[1].counters.dropped == 2);
 }
 
 TEST_CASE("swhca: who dies with the lock in hand leaves one QP failed, and nobody waits")
 {
-    rig on;
-    device a(on, 0);
-    device b(on, 1);
-    endpoint left(a);
-    endpoint right(b);
-    left.connect(right);
-    right.connect(left);
+    pair on;
     pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-        ::pthread_mutex_lock(&on.shared().lock);
-        on.shared().working[0] = right.handle;
-        on.shared().working_depth = 1;
+        ::pthread_mutex_lock(&on.fabric.shared().lock);
+        on.fabric.shared().working[0] = on.right.handle;
+        on.fabric.shared().working_depth = 1;
         ::_exit(0);
     }
     REQUIRE(::waitpid(child, nullptr, 0) == child);
-    on.step();
-    CHECK(right.state() == err);
-    auto told = b.next_event();
+    on.fabric.step();
+    CHECK(on.right.state() == err);
+    auto told = on.b.next_event();
     REQUIRE(told);
     CHECK(told->type == 1); // IBV_EVENT_QP_FATAL
-    CHECK(left.state() == rts);
+    CHECK(on.left.state() == rts);
 }
 
 TEST_CASE("swhca: what a dead process made is cleared away, though it is not yet waited for")
 {
     rig on;
-    int ready[2];
-    REQUIRE(::pipe(ready) == 0);
-    pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        uint32_t self = swhca::join_fabric(on.shared(), on.now_ns);
-        swhca::engine runs(on.shared(), self);
-        uint32_t context = 0;
-        int error = runs.command(on.now_ns, [&](swhca::core &world) {
-            return swhca::open_context(world, 1, -1, context);
-        });
-        char answer = self != swhca::no_index && error == 0 ? 'y' : 'n';
-        (void)!::write(ready[1], &answer, 1);
-        ::pause();
-    }
-    char answer = 0;
-    REQUIRE(::read(ready[0], &answer, 1) == 1);
-    CHECK(answer == 'y');
+    companion child(on, open_second_device);
+    REQUIRE(child.talk().hear() == 1);
     auto contexts = [&] {
         auto &all = on.shared().contexts;
         return std::count_if(std::begin(all), std::end(all),
@@ -265,14 +219,11 @@ TEST_CASE("swhca: what a dead process made is cleared away, though it is not yet
     };
     CHECK(swhca::reap_dead(on.shared(), 0, on.now_ns) == 0);
     CHECK(contexts() == 1);
-    ::kill(child, SIGKILL);
+    ::kill(child.pid(), SIGKILL);
     siginfo_t info{};
-    REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
+    REQUIRE(::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT) == 0);
     CHECK(swhca::reap_dead(on.shared(), 0, on.now_ns) == 1);
     CHECK(contexts() == 0);
-    ::waitpid(child, nullptr, 0);
-    ::close(ready[0]);
-    ::close(ready[1]);
 }
 
 TEST_CASE("swhca: a process that leaves takes all with it, and its peer times out")
@@ -285,8 +236,7 @@ TEST_CASE("swhca: a process that leaves takes all with it, and its peer times ou
         device b(on, 1);
         endpoint right(b);
         region to = b.make_region(64, all_access);
-        left.connect(right);
-        right.connect(left);
+        connect_both(left, right);
         left.write(from, 8, to);
         on.step();
         REQUIRE(a.poll());

@@ -22,6 +22,26 @@ std::vector<uint32_t> events_of(device &of)
     return all;
 }
 
+// A QP of the second device that receives from a SRQ, another one that does not, and their peers.
+struct shared_receives {
+    shared_receives()
+    {
+        connect_both(left, right);
+        connect_both(second, peer);
+    }
+
+    rig on;
+    device a{on, 0};
+    device b{on, 1};
+    shared_queue srq{b, 8};
+    endpoint left{a};
+    endpoint right{b, 2, &srq};
+    endpoint second{b};
+    endpoint peer{a};
+    region from = a.make_region(64, all_access);
+    region to = b.make_region(64, all_access);
+};
+
 } // namespace
 
 TEST_CASE("swhca: a CQ that overruns fails every QP that completes on it, and no other")
@@ -35,8 +55,7 @@ TEST_CASE("swhca: a CQ that overruns fails every QP that completes on it, and no
     endpoint fresh(a); // in RESET
     endpoint apart(other);
     endpoint right(b);
-    left.connect(right);
-    right.connect(left);
+    connect_both(left, right);
     idle.connect(right);
     apart.connect(right);
     region from = a.make_region(64, all_access);
@@ -65,8 +84,7 @@ TEST_CASE("swhca: a CQ that overruns fails every QP that completes on it, and no
     CHECK_FALSE(a.poll());
     // It does not come back to life, and fails whoever tries.
     endpoint peer(b);
-    fresh.connect(peer);
-    peer.connect(fresh);
+    connect_both(fresh, peer);
     fresh.write(from, 8, to);
     on.step();
     CHECK(fresh.state() == err);
@@ -77,34 +95,22 @@ TEST_CASE("swhca: a CQ that overruns fails every QP that completes on it, and no
 
 TEST_CASE("swhca: a dead device writes no completion and tells of nothing but its death")
 {
-    rig on;
-    device a(on, 0);
-    device b(on, 1);
-    shared_queue srq(b, 8);
-    endpoint left(a);
-    endpoint right(b, 2, &srq);
-    endpoint back(b);
-    endpoint there(a);
-    left.connect(right);
-    right.connect(left);
-    back.connect(there);
-    there.connect(back);
-    region from = a.make_region(64, all_access);
-    region to = b.make_region(64, all_access);
+    shared_receives all;
+    auto &[on, a, b, srq, left, right, second, peer, from, to] = all;
     on.fault("hold-cqe 1ms hca 1 count 1");
     srq.post(to, 0, 64);
     left.send(from, 8);
     on.step();
     REQUIRE(a.poll()); // the receive's own CQE is held back
     on.fault("delay 1ms hca 1");
-    back.receive(to, 0, 64);
-    back.write(to, 8, from); // under way
+    second.receive(to, 0, 64);
+    second.write(to, 8, from); // under way
     b.arm();
     on.step();
     on.fault("device-fatal hca 1");
     on.step();
-    back.write(to, 8, from);
-    back.receive(to, 0, 64);
+    second.write(to, 8, from);
+    second.receive(to, 0, 64);
     for (int i = 0; i < 10; i++) {
         on.step(1'000'000);
     }
@@ -118,20 +124,8 @@ TEST_CASE("swhca: no completion of a QP comes after it was reset or destroyed")
 {
     // What was kept back is there when the command returns, because the provider then sweeps the
     // queue and gives the receives of a SRQ back by what it finds.
-    rig on;
-    device a(on, 0);
-    device b(on, 1);
-    shared_queue srq(b, 8);
-    endpoint left(a);
-    endpoint right(b, 2, &srq);
-    endpoint second(b);
-    endpoint peer(a);
-    left.connect(right);
-    right.connect(left);
-    peer.connect(second);
-    second.connect(peer);
-    region from = a.make_region(64, all_access);
-    region to = b.make_region(64, all_access);
+    shared_receives all;
+    auto &[on, a, b, srq, left, right, second, peer, from, to] = all;
     on.fault(GENERATE(as<std::string>(), "hold-cqe 1ms hca 1", "stall-cq hca 1"));
     on.step();
     srq.post(to, 0, 64);

@@ -3,7 +3,7 @@
 """A file over two rails of the software HCA while one of them fails in each of the ways below:
 nothing is lost, doubled or corrupted, by the tool's report, by sha256sum and by the judge.
 
-    rdma_failover.py [--all | CASE ...]
+    rdma_failover.py [--all | CASE ...]     cases are the keys of FAULTS and SCENES
 """
 
 import json
@@ -33,6 +33,20 @@ FAULTS = {
                    "at 500ms hca mlx5_1 reorder 50us probability 0.01"], False, False),
 }
 IN_CHECK = ("port", "answers lost", "queue pair", "device", "completion")
+# More than one rail: devices, rules.
+SCENES = {
+    "all ports": (RAILS, ["at 500ms port-down", "at 1200ms port-up"]),
+    "all ports silently, one returns": (RAILS, ["at 500ms port-down silent",
+                                                "at 1200ms hca mlx5_0 port-up silent"]),
+    "the second rail during the replay": (RAILS, [f"{HIT} port-down silent",
+                                                  "at 820ms hca mlx5_0 qp-error",
+                                                  "at 1500ms hca mlx5_1 port-up silent"]),
+    "the only rail": ("mlx5_0:1", ["at 500ms qp-error", "at 900ms qp-error",
+                                   "at 1300ms qp-error"]),
+    "three of four": ("mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1",
+                      [f"{HIT} port-down", "at 600ms hca mlx5_2 qp-error",
+                       "at 700ms hca mlx5_3 device-fatal", f"{HEAL} port-up"]),
+}
 # Other rails than two of rc_mlx5.
 OTHERS = ((RAILS, {"UFX_TLS": "rc_verbs"}), ("lo:127.0.0.1,mlx5_1:1", {}))
 SECONDS = "3"
@@ -91,10 +105,24 @@ def run_case(checks, name, devices=RAILS, environment=None):
     checks.that(fabric.close(), f"{title}: nothing is left")
 
 
+def run_scene(checks, name):
+    devices, rules = SCENES[name]
+    fabric = Fabric("--hca", "4", "--rate", "1Gb/s")
+    status, text, report, agrees = send(fabric, devices, rules, {})
+    checks.that(status == 0 and agrees and report.get("failovers"),
+                f"{name}: survived, all arrived, once and in order", text[-6000:])
+    checks.that(fabric.close(), f"{name}: nothing is left")
+
+
 def main(words):
     need()
     checks = Checks()
-    names = FAULTS if words == ["--all"] else words or IN_CHECK
+    if words != ["--all"] and not {*words} <= {*FAULTS, *SCENES}:
+        sys.exit(f"cases are: {', '.join([*FAULTS, *SCENES])}")
+    for name in SCENES if words == ["--all"] else [word for word in words if word in SCENES]:
+        run_scene(checks, name)
+    names = FAULTS if words == ["--all"] else [word for word in words if word in FAULTS]
+    names = names if words else IN_CHECK
     for name in names:
         run_case(checks, name)
     for devices, environment in OTHERS:

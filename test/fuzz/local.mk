@@ -66,6 +66,14 @@ fuzz_address_LDFLAGS = $(FUZZ_LINK_WITH)
 fuzz_address_LDADD = $(FUZZ_LIBS) libucp_int.la libucp_core.la libucs_int.la libufx_uct.la \
 	libufx_ucs.la
 
+if IB
+FUZZ_TARGETS += fuzz_ib_address
+fuzz_ib_address_SOURCES = %D%/fuzz_ib_address.cpp
+fuzz_ib_address_LDFLAGS = $(FUZZ_LINK_WITH)
+fuzz_ib_address_LDADD = $(FUZZ_LIBS) libuct_ib.la libuct_base.la libucs_int.la libufx_ucs.la \
+	libufx_uct.la $(IBVERBS_LIBS) $(UFX_SYS_LIBS)
+endif
+
 include $(srcdir)/test/fuzz/swhca.mk
 
 check_PROGRAMS += $(FUZZ_TARGETS)

@@ -9,7 +9,10 @@ status=0
 for folder in "$seeds"/*/; do
     [ -d "$folder" ] || { echo "no seeds"; exit 77; }
     name=$(basename "$folder")
-    case $name in swhca_*) [ -x ./ufx_swhca ] || continue ;; esac # not in every build
+    case $name in # not in every build
+        swhca_*) [ -x ./ufx_swhca ] || continue ;;
+        ib_*) [ -e ./libufx_uct_ib.la ] || continue ;;
+    esac
     if [ ! -x "./fuzz_$name" ]; then
         echo "seeds without a target: $folder"
         status=1

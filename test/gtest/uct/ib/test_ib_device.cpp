@@ -167,11 +167,13 @@ TEST_CASE("rc: a put to a key that is gone is the user's error, and is the one t
     });
 }
 
-TEST_CASE("rc: the death of a device fails all its eps at once, and says so", "[.][hca]")
+TEST_CASE("rc: the death of a device fails all its eps at once, nobody else's, and says so",
+          "[.][hca][M03]")
 {
     for_each_rc([](const uct_resource &resource) {
         // A device of its own, which is dead afterwards.
         const std::string name = resource.tl == "rc_mlx5" ? "mlx5_1" : "mlx5_2";
+        rc_pair other(resource);
         rc_pair pair(on_device(resource, name));
         const auto second = pair.connect();
         pair.a().error_answer = UFX_OK;
@@ -186,5 +188,12 @@ TEST_CASE("rc: the death of a device fails all its eps at once, and says so", "[
         CHECK(state_of(second.a) != UFX_UCT_EP_LIVE);
         REQUIRE(pair.wait([&] { return !pair.a().events.empty(); }));
         CHECK(pair.a().events.back() == UFX_UCT_IFACE_DEVICE_FATAL);
+        // Nothing of another device.
+        counted fine;
+        REQUIRE(other.put(0, 64, fine) == UFX_INPROGRESS);
+        REQUIRE(other.wait([&] { return fine.done(); }));
+        CHECK(fine.result == UFX_OK);
+        CHECK(other.a().errors == 0);
+        CHECK(other.a().events.empty());
     });
 }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <dlfcn.h>
 #include <mutex>
+#include <utility>
 
 namespace ufx::test {
 
@@ -23,6 +24,12 @@ int skip_left = 0;
 int count_left = 0;
 int hit_count = 0;
 std::function<void(ibv_device_attr &)> change_device;
+std::vector<ibv_cq *> cqs;
+event_reads reads;
+bool interrupt_read = false;
+std::function<void(ibv_async_event &)> change_event;
+int changes_left = 0;
+int foreign_cq_errors = 0; // CQ_ERR that were made of another event and not acknowledged
 
 // 0: this one does not fail.
 int failure_of_next(const char *name)
@@ -95,6 +102,30 @@ const std::vector<std::string> &verbs_calls()
     return all;
 }
 
+const std::vector<ibv_cq *> &created_cqs()
+{
+    return cqs;
+}
+
+event_reads count_event_reads()
+{
+    const std::lock_guard lock(guard);
+    return reads;
+}
+
+void interrupt_next_event_read()
+{
+    const std::lock_guard lock(guard);
+    interrupt_read = true;
+}
+
+void change_next_event(int count, std::function<void(ibv_async_event &)> change)
+{
+    const std::lock_guard lock(guard);
+    changes_left = count;
+    change_event = std::move(change);
+}
+
 changed_device::changed_device(std::function<void(ibv_device_attr &)> change)
 {
     const std::lock_guard lock(guard);
@@ -136,7 +167,9 @@ UFX_API ibv_comp_channel *ibv_create_comp_channel(ibv_context *context)
 UFX_API ibv_cq *ibv_create_cq(ibv_context *context, int cqe, void *cq_context,
                               ibv_comp_channel *channel, int vector)
 {
-    return pass("ibv_create_cq", ibv_create_cq, context, cqe, cq_context, channel, vector);
+    ibv_cq *made = pass("ibv_create_cq", ibv_create_cq, context, cqe, cq_context, channel, vector);
+    cqs.push_back(made);
+    return made;
 }
 
 UFX_API ibv_srq *ibv_create_srq(ibv_pd *pd, ibv_srq_init_attr *attr)
@@ -164,6 +197,40 @@ UFX_API int ibv_modify_qp(ibv_qp *qp, ibv_qp_attr *attr, int mask)
 UFX_API int ibv_query_qp(ibv_qp *qp, ibv_qp_attr *attr, int mask, ibv_qp_init_attr *init)
 {
     return pass("ibv_query_qp", ibv_query_qp, qp, attr, mask, init);
+}
+
+UFX_API int ibv_get_async_event(ibv_context *context, ibv_async_event *event)
+{
+    const std::lock_guard lock(guard);
+    if (std::exchange(interrupt_read, false)) {
+        errno = EINTR;
+        return -1;
+    }
+    const int status = real<decltype(ibv_get_async_event)>("ibv_get_async_event")(context, event);
+    if (status != 0) {
+        reads.found_none += errno == EAGAIN ? 1 : 0;
+        return status;
+    }
+    reads.got++;
+    if (changes_left > 0) {
+        changes_left--;
+        change_event(*event);
+        foreign_cq_errors += event->event_type == IBV_EVENT_CQ_ERR ? 1 : 0;
+    }
+    return status;
+}
+
+UFX_API void ibv_ack_async_event(ibv_async_event *event)
+{
+    {
+        const std::lock_guard lock(guard);
+        reads.acknowledged++;
+        if (event->event_type == IBV_EVENT_CQ_ERR && foreign_cq_errors > 0) {
+            foreign_cq_errors--;
+            return; // was an event of the device, which nobody counts
+        }
+    }
+    real<decltype(ibv_ack_async_event)>("ibv_ack_async_event")(event);
 }
 
 UFX_API int ibv_destroy_qp(ibv_qp *qp)

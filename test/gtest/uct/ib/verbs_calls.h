@@ -28,6 +28,23 @@ public:
 // The functions that can fail.
 [[nodiscard]] const std::vector<std::string> &verbs_calls();
 
+// Completion queues that were created, oldest first.
+[[nodiscard]] const std::vector<ibv_cq *> &created_cqs();
+
+// Counts what the readers of events do.
+struct event_reads {
+    int got = 0;
+    int acknowledged = 0;
+    int found_none = 0; // EAGAIN
+};
+[[nodiscard]] event_reads count_event_reads();
+
+// The next reading of an event is interrupted by a signal, so to speak.
+void interrupt_next_event_read();
+
+// The next `count` events that are read become what `change` makes of them.
+void change_next_event(int count, std::function<void(ibv_async_event &)> change);
+
 // While it lives, devices that are opened have what `change` makes of their attributes.
 class changed_device {
 public:

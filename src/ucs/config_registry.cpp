@@ -102,6 +102,9 @@ std::vector<std::string> read_file(registry &all)
     return all.file.faults;
 }
 
+// A file that is none of ours is wrong in each line: nobody reads the hundredth.
+constexpr size_t told_at_once = 5;
+
 void ensure_file(registry &all)
 {
     std::vector<std::string> faults;
@@ -111,8 +114,13 @@ void ensure_file(registry &all)
         faults = read_file(all);
         path = all.file_path;
     }
-    for (const std::string &fault : faults) {
-        ufx_warn("configuration file %s: %s", path.c_str(), fault.c_str());
+    for (size_t i = 0; i < faults.size() && i < told_at_once; i++) {
+        ufx_warn("configuration file %s: %s", path.c_str(), faults[i].c_str());
+    }
+    if (faults.size() > told_at_once) {
+        ufx_warn("configuration file %s: and %zu more lines that are no settings; is it the right "
+                 "file?",
+                 path.c_str(), faults.size() - told_at_once);
     }
 }
 
@@ -167,6 +175,7 @@ unsigned check_unknown()
     registry &all = the_registry();
     ensure_file(all);
     unsigned count = 0;
+    size_t news = 0;
     for (const std::string &name : given_names(all)) {
         std::string nearest;
         {
@@ -179,6 +188,9 @@ unsigned check_unknown()
             if (!all.unknown.insert(name).second) {
                 continue;
             }
+            if (++news > told_at_once) {
+                continue;
+            }
             nearest = nearest_name(all, name);
         }
         if (nearest.empty()) {
@@ -187,6 +199,9 @@ unsigned check_unknown()
             ufx_warn("unknown configuration name %s; did you mean %s?", name.c_str(),
                      nearest.c_str());
         }
+    }
+    if (news > told_at_once) {
+        ufx_warn("and %zu more unknown configuration names", news - told_at_once);
     }
     return count;
 }

@@ -289,6 +289,26 @@ TEST_CASE("config: an unknown name in the file warns too", "[ucs][config]")
     CHECK(log.count("did you mean UFX_SAMPLE_COUNT?") == 1);
 }
 
+TEST_CASE("config: a file that is none warns of a few lines, and says how many more there are",
+          "[ucs][config]")
+{
+    std::string text;
+    for (int i = 10; i < 60; i++) {
+        text += "UFX_NO_SETTING_OF_OURS_" + std::to_string(i) + "=1\nno line at all\n";
+    }
+    const ucs::log_capture log;
+    conf_file file(text);
+    CHECK(ufx_ucs_config_check_unknown() >= 50);
+    INFO(log.text());
+    CHECK(log.count("no '='") == 5);
+    CHECK(log.count("and 45 more lines that are no settings") == 1);
+    CHECK(log.count("unknown configuration name UFX_NO_SETTING_OF_OURS_") == 5);
+    CHECK(log.count("and 45 more unknown configuration names") == 1);
+    const size_t lines = log.lines().size();
+    CHECK(ufx_ucs_config_check_unknown() >= 50);
+    CHECK(log.lines().size() == lines);
+}
+
 TEST_CASE("config file: lines that do not parse are named and the others count", "[ucs][config]")
 {
     auto file = ucs::parse_config_file("UFX_A=1\nno equal sign\n=2\nucx_b=3\r\n"

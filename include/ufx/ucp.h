@@ -74,7 +74,8 @@ typedef struct ufx_ucp_context_params {
     const ufx_ucp_config_entry_t *config; /**< borrowed for the call */
     size_t config_count;
     const char *devices; /**< rails by device name, comma separated, in rail order; wins over
-                              UFX_NET_DEVICES; "all" is every interface but loopback */
+                              UFX_NET_DEVICES; "all" is every interface but loopback; NULL as if
+                              its bit were clear; an empty list is refused */
     const char *name;    /**< for logs; copied */
 } ufx_ucp_context_params_t;
 
@@ -84,8 +85,8 @@ typedef struct ufx_ucp_context_params {
  * @param params   NULL for defaults
  * @param context  out: destroy it after its workers and memory
  * @return UFX_OK; UFX_ERR_NO_DEVICE if a named device does not exist or none can be used (the log
- *         says which there are); UFX_ERR_INVALID_PARAM if a config entry is no setting, or two
- *         devices are one and the same; UFX_ERR_NO_MEMORY
+ *         says which there are); UFX_ERR_INVALID_PARAM if a config entry is no setting, the
+ *         list of devices is empty, or two of them are one and the same; UFX_ERR_NO_MEMORY
  */
 UFX_API ufx_status_t ufx_ucp_context_create(const ufx_ucp_context_params_t *params,
                                             ufx_ucp_context_h *context) UFX_NOEXCEPT;
@@ -136,6 +137,11 @@ typedef struct ufx_ucp_rail_attr {
     uint64_t pending;  /**< fragments that wait for a lane or credits */
     uint64_t failures; /**< times it entered DRAINING */
     uint64_t recoveries;
+    const char *cause; /**< of the state, one word such as "GRACE_OVER": of DOWN what took it out of
+                            service, of a rail that was never lost "WIRED"; static; "" without a
+                            peer */
+    unsigned peers;    /**< living peers that it leads to; 0: `state` says nothing of a network */
+    unsigned drained;  /**< 1 from ufx_ucp_rail_drain() here or at a peer to the resume */
 } ufx_ucp_rail_attr_t;
 
 /** What happened to the fragments of a worker's eps in failovers so far, and how long it took. */
@@ -396,7 +402,8 @@ typedef enum ufx_ucp_ep_event_type {
     UFX_UCP_EP_EVENT_ERROR = 0,
     /**
      * Transfers of the peer into local memory died with it and nothing of it can land any more:
-     * buffers given to the peer may be reclaimed.
+     * buffers given to the peer may be reclaimed. Whether the peer had begun any cannot be known
+     * here; a context that has given no memory key to anybody is not told.
      */
     UFX_UCP_EP_EVENT_PEER_TRANSFERS_DEAD = 1,
     /** The peer closed the ep in order; everything it sent was delivered. */

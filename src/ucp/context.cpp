@@ -4,6 +4,7 @@
 
 #include "ucp/address.h"
 #include "ucp/dump.h"
+#include "ucs/config_parse.h"
 #include "ucs/log.h"
 
 #include <algorithm>
@@ -13,21 +14,6 @@
 namespace ufx::ucp {
 
 namespace {
-
-std::vector<std::string> split(const char *text)
-{
-    std::vector<std::string> parts;
-    std::string rest = text;
-    while (!rest.empty()) {
-        const std::size_t comma = rest.find(',');
-        const std::string part = rest.substr(0, comma);
-        if (!part.empty()) {
-            parts.push_back(part);
-        }
-        rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
-    }
-    return parts;
-}
 
 std::string interface_of(const std::string &device)
 {
@@ -325,7 +311,13 @@ ucs::result<ucs::owner<context>> context::create(const ufx_ucp_context_params_t 
         made->name_ = given.name;
     }
     if ((given.field_mask & UFX_UCP_CONTEXT_PARAM_DEVICES) != 0 && given.devices != nullptr) {
-        made->cfg_.net_devices = split(given.devices);
+        made->cfg_.net_devices = ucs::parse_list(given.devices);
+        if (made->cfg_.net_devices.empty()) {
+            ufx_error(
+                "context_create: devices is an empty list; \"all\" is every network device but "
+                "loopback");
+            return UFX_ERR_INVALID_PARAM;
+        }
     }
     const auto &wanted = made->cfg_.net_devices;
     const bool all = wanted.empty() || (wanted.size() == 1 && wanted.front() == "all");

@@ -15,35 +15,47 @@ namespace ufx::ucp {
 
 namespace {
 
-// The worst state of that port towards any peer; UP if there is no peer.
-core::rail_state worst_state(const worker &w, unsigned index)
+unsigned rank(core::rail_state s)
 {
-    const auto rank = [](core::rail_state s) {
-        switch (s) {
-        case core::rail_state::UP:
-            return 0;
-        case core::rail_state::SUSPECT:
-            return 1;
-        case core::rail_state::PROBING:
-            return 2;
-        case core::rail_state::DRAINING:
-            return 3;
-        default:
-            return 4;
-        }
-    };
-    core::rail_state worst = core::rail_state::UP;
+    switch (s) {
+    case core::rail_state::UP:
+        return 0;
+    case core::rail_state::SUSPECT:
+        return 1;
+    case core::rail_state::PROBING:
+        return 2;
+    case core::rail_state::DRAINING:
+        return 3;
+    default:
+        return 4;
+    }
+}
+
+// Calls `use` with the rail that a port has to each living peer.
+template <class F>
+void for_each_rail(const worker &w, unsigned index, F &&use)
+{
     for (const auto &p : w.peers()) {
         for (const core::rail_id id : p->machine().rail_ids()) {
             const core::rail *r = p->machine().find_rail(id);
-            const bool counts =
-                !p->is_dead() && p->local_index(id) == index && !p->is_crossed(id);
-            if (counts && rank(r->state()) > rank(worst)) {
-                worst = r->state();
+            if (!p->is_dead() && p->local_index(id) == index && !p->is_crossed(id)) {
+                use(*r);
             }
         }
     }
-    return worst;
+}
+
+// Why it is in its state: that it was drained says nothing of a DOWN rail, but what drained it
+// does.
+core::cause cause_of(const core::rail &r)
+{
+    const core::transitions &history = r.history();
+    for (unsigned i = history.size(); r.why() == core::cause::DRAINED && i-- > 0;) {
+        if (history[i].to == core::rail_state::DRAINING) {
+            return history[i].why;
+        }
+    }
+    return r.why();
 }
 
 void write_rail(dump_writer &out, const worker &w, const rail &r)
@@ -54,6 +66,9 @@ void write_rail(dump_writer &out, const worker &w, const rail &r)
     out.field("transport", a.transport);
     out.field("index", a.index);
     out.field("state", core::name_of(static_cast<core::rail_state>(a.state)));
+    out.field("cause", a.cause);
+    out.field("drained", a.drained != 0);
+    out.field("peers", a.peers);
     out.field("port_active", r.port_active());
     out.field("bandwidth_mb", static_cast<std::uint64_t>(a.bandwidth / 1e6));
     out.field("tx_bytes", a.tx_bytes);
@@ -94,7 +109,8 @@ void write_peer(dump_writer &out, worker &w, const peer &p)
         out.field("local", p.local_index(id));
         out.field("remote", p.remote_index(id));
         out.field("state", core::name_of(r.state()));
-        out.field("cause", core::name_of(r.why()));
+        out.field("cause", core::name_of(cause_of(r)));
+        out.field("drained", r.is_drained());
         out.field("penalty_percent", r.penalty_percent(w.now(), p.core_cfg()));
         write_transitions(out, r.history());
         out.end_object();
@@ -172,7 +188,18 @@ ufx_ucp_rail_attr_t describe_rail(const worker &w, const rail &r)
     r.name().copy(a.name, sizeof(a.name) - 1);
     r.transport().copy(a.transport, sizeof(a.transport) - 1);
     a.index = r.index();
-    a.state = static_cast<ufx_ucp_rail_state_t>(worst_state(w, r.index()));
+    const core::rail *worst = nullptr;
+    a.drained = r.is_drained() ? 1 : 0;
+    for_each_rail(w, r.index(), [&](const core::rail &one) {
+        worst = worst == nullptr || rank(one.state()) > rank(worst->state()) ? &one : worst;
+        a.drained |= one.is_drained() ? 1u : 0u;
+        ++a.peers;
+    });
+    const core::rail_state alone = r.is_drained() ? core::rail_state::DOWN : core::rail_state::UP;
+    a.state = static_cast<ufx_ucp_rail_state_t>(worst != nullptr ? worst->state() : alone);
+    a.cause = worst != nullptr ? core::name_of(cause_of(*worst))
+              : r.is_drained() ? core::name_of(core::cause::ADMIN)
+                               : "";
     a.bandwidth = r.attr().bandwidth;
     a.tx_bytes = r.count.tx_bytes;
     a.rx_bytes = r.count.rx_bytes;

@@ -57,7 +57,7 @@ void write_attr(dump_writer &out, const ufx_uct_iface_attr_t &a)
     out.field("latency_ns", a.latency_ns);
     out.field("overhead_ns", a.overhead_ns);
     out.field("bandwidth_mb", static_cast<std::uint64_t>(a.bandwidth / 1e6));
-    out.field("mtu", a.mtu);
+    out.field("put_granularity", a.mtu);
     out.field("max_outstanding", a.max_outstanding);
     out.field("priority", a.priority);
     out.field("port_active", a.port_active != 0);

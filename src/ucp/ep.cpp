@@ -2,6 +2,7 @@
 // An ep: creation, lanes, error, close.
 #include "ucp/ep.h"
 
+#include "ucp/context.h"
 #include "ucp/control_path.h"
 #include "ucp/core/control_msg.h"
 #include "ucp/listener.h"
@@ -276,7 +277,7 @@ void ep::on_transfers_dead()
 {
     const bool orderly =
         !events_.empty() && events_.front().type == UFX_UCP_EP_EVENT_CLOSED_BY_PEER;
-    if (!orderly) {
+    if (!orderly && worker_.ctx().memory.gave_key()) {
         events_.push_back({UFX_UCP_EP_EVENT_PEER_TRANSFERS_DEAD, UFX_OK, UFX_UCP_REFUSED_NONE,
                            "nothing that the peer had begun to transfer lands any more"});
         worker_.schedule(*this);

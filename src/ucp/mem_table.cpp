@@ -247,9 +247,16 @@ bool mem_table::pack_for(const mem &memory, const device &dev, std::vector<std::
     return size == 0 || ufx_uct_md_mkey_pack(md.handle(), handle, packed.data()) == UFX_OK;
 }
 
+bool mem_table::gave_key() const
+{
+    const std::lock_guard guard(lock_);
+    return gave_key_;
+}
+
 std::vector<std::byte> mem_table::pack(const mem &memory) const
 {
     const std::lock_guard guard(lock_);
+    gave_key_ = true;
     std::vector<std::byte> bytes(rkey_fixed_size);
     std::uint8_t entries = 0;
     const auto add = [&](std::size_t index, const device &dev) {

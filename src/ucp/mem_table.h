@@ -90,6 +90,8 @@ public:
 
     // The packed key: see rkey.h.
     std::vector<std::byte> pack(const mem &memory) const;
+    // True once a key was packed: without one no peer can have written here.
+    bool gave_key() const;
 
     // A peer holds a stale key of a rail: answers with the present one.
     void on_rkey_req(peer &from, const core::rkey_req_msg &msg);
@@ -114,6 +116,7 @@ private:
     mutable std::mutex lock_; // guards table_, mapped_, and the registrations of what is in it
     ucs::handle_table<mem> table_;
     std::unordered_set<const mem *> mapped_; // the same, for handles that may be stale
+    mutable bool gave_key_ = false;          // guarded by lock_, too
 };
 
 } // namespace ufx::ucp

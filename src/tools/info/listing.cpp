@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
-#include <vector>
 
 namespace ufx::tools::info {
 
@@ -86,17 +84,6 @@ void for_each_device(Json &system, F use)
     }
 }
 
-/** True if the last thing that happened to a rail was a drain by an administrator. */
-bool is_drained(const json &rail)
-{
-    const json &history = rail.at("transitions");
-    if (history.empty() || rail.at("state") != "DOWN") {
-        return false;
-    }
-    const bool now = history.back().at("cause") == "ADMIN";
-    return now || (history.size() > 1 && std::prev(history.end(), 2)->at("cause") == "ADMIN");
-}
-
 } // namespace
 
 json parse_listing(const std::string &text)
@@ -135,39 +122,19 @@ std::string device_table(const json &system)
     return text;
 }
 
-void explain_limits(json &system)
-{
-    for_each_device(system, [](json &device) {
-        json named = json::object();
-        for (const auto &[name, value] : device.items()) {
-            named[name == "mtu" ? "put_granularity" : name] = value;
-        }
-        device = named;
-    });
-}
-
 void name_drained_rails(json &worker)
 {
-    std::vector<unsigned> drained, lost;
+    const auto name = [](json &rail) {
+        if (rail.at("state") == "DOWN" && rail.at("drained") == true) {
+            rail["state"] = "DRAINED";
+        }
+    };
+    for (json &rail : worker.at("rails")) {
+        name(rail);
+    }
     for (json &peer : worker.at("peers")) {
         for (json &rail : peer.at("rails")) {
-            const bool is_admin = is_drained(rail);
-            if (is_admin) {
-                rail["state"] = "DRAINED";
-                rail["cause"] = "ADMIN";
-            }
-            if (is_admin || rail.at("state") == "DOWN") {
-                (is_admin ? drained : lost).push_back(rail.at("local").get<unsigned>());
-            }
-        }
-    }
-    for (json &rail : worker.at("rails")) {
-        const auto among = [&](const std::vector<unsigned> &list) {
-            return std::find(list.begin(), list.end(), rail.at("index").get<unsigned>()) !=
-                   list.end();
-        };
-        if (rail.at("state") == "DOWN" && among(drained) && !among(lost)) {
-            rail["state"] = "DRAINED";
+            name(rail);
         }
     }
 }

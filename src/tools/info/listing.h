@@ -17,9 +17,6 @@ void print_listing(const nlohmann::ordered_json &listing, bool json);
 /** One line a device of ufx_ucp_system_dump(). */
 std::string device_table(const nlohmann::ordered_json &system);
 
-/** Limits as people read them: what is not limited, and how finely a put can be resumed. */
-void explain_limits(nlohmann::ordered_json &system);
-
 /** In a worker's state: a rail that an administrator took out of service is DRAINED, not DOWN. */
 void name_drained_rails(nlohmann::ordered_json &worker);
 

@@ -56,13 +56,12 @@ std::string system_listing()
 
 void print_devices(bool details, bool json)
 {
-    nlohmann::ordered_json system = parse_listing(system_listing());
+    const nlohmann::ordered_json system = parse_listing(system_listing());
     if (!details && !json) {
         std::fputs(device_table(system).c_str(), stdout);
         std::puts("\nWith -v all that each can do.");
         return;
     }
-    explain_limits(system);
     print_listing(system, json);
 }
 

@@ -51,6 +51,8 @@ public:
     rail_state state() const { return state_; }
     bool port_active() const { return port_active_; }
     cause why() const { return why_; }
+    // Out of service by an administrator, here or at the peer.
+    bool is_drained() const { return admin_; }
     // Lanes may be wired on it.
     bool carries_lanes() const { return state_ == rail_state::UP || state_ == rail_state::SUSPECT; }
     // The share of traffic it should get now, 0..256: a rail that came back ramps up.

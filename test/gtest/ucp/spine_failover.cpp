@@ -207,6 +207,10 @@ TEST_CASE("ucp: an administrative drain fails nothing, and resume brings the rai
         size_t count = UFX_UCP_RAILS_MAX;
         REQUIRE(ufx_ucp_worker_query_rails(each->worker, rails, &count) == UFX_OK);
         CHECK(rails[1].failures == 0);
+        CHECK(rails[1].drained == 1);
+        CHECK(rails[1].cause == std::string("ADMIN"));
+        CHECK((rails[0].drained == 0 && rails[0].peers == 1));
+        CHECK(rails[0].cause == std::string("WIRED"));
     }
     const std::uint64_t posted = posted_on(p.a, 1);
     const std::uint64_t before = t.completed();
@@ -216,6 +220,7 @@ TEST_CASE("ucp: an administrative drain fails nothing, and resume brings the rai
     REQUIRE(t.run_until([&] {
         return state_of(p.a, 1) == UFX_UCP_RAIL_UP && state_of(p.b, 1) == UFX_UCP_RAIL_UP;
     }));
+    CHECK((rail_of(p.a, 1).drained == 0 && rail_of(p.b, 1).drained == 0));
     REQUIRE(t.run_until([&] { return posted_on(p.a, 1) > posted; }));
     REQUIRE(t.finish());
     CHECK(t.verify());

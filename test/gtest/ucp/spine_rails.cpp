@@ -43,6 +43,37 @@ TEST_CASE("ports that were not matched are paired within a subnet, and only ther
     CHECK(pair_of(0, 1) == nullptr); // another subnet
 }
 
+TEST_CASE("a rail tells a drain, a failure and the lack of a peer apart", "[spine]")
+{
+    lone alone;
+    const auto rail = [](ufx_ucp_worker_h worker) {
+        ufx_ucp_rail_attr_t rails[2];
+        std::size_t count = 2;
+        REQUIRE(ufx_ucp_worker_query_rails(worker, rails, &count) == UFX_OK);
+        return rails[1];
+    };
+    CHECK(rail(alone.handle).peers == 0);
+    CHECK(rail(alone.handle).cause == std::string());
+    CHECK(rail(alone.handle).state == UFX_UCP_RAIL_UP);
+    REQUIRE(ufx_ucp_rail_drain(alone.handle, "rail1") == UFX_OK);
+    CHECK(rail(alone.handle).drained == 1);
+    CHECK(rail(alone.handle).cause == std::string("ADMIN"));
+    CHECK(rail(alone.handle).state == UFX_UCP_RAIL_DOWN);
+    REQUIRE(ufx_ucp_rail_resume(alone.handle, "rail1") == UFX_OK);
+    CHECK(rail(alone.handle).state == UFX_UCP_RAIL_UP);
+
+    pair p(quick_rails());
+    traffic t(p);
+    REQUIRE(t.run_until([&] { return t.completed() > 100; }));
+    REQUIRE(ufx_ucp_rail_set_link(p.a.worker, "rail1", 0) == UFX_OK);
+    REQUIRE(t.run_until([&] { return state_of(p.a, 1) == UFX_UCP_RAIL_DOWN; }));
+    CHECK(rail(p.a.worker).cause == std::string("PORT_DOWN"));
+    CHECK(rail(p.a.worker).drained == 0);
+    CHECK(rail(p.a.worker).peers == 1);
+    REQUIRE(ufx_ucp_rail_set_link(p.a.worker, "rail1", 1) == UFX_OK);
+    REQUIRE(t.finish());
+}
+
 TEST_CASE("ucp: both sides drain a rail at once: nothing fails, and both have to resume it",
           "[rails][spine][tcp]")
 {

@@ -47,6 +47,18 @@ TEST_CASE("misuse: one device is no two rails", "[ucp]")
     CHECK(create_context(two_rails) == UFX_OK);
 }
 
+TEST_CASE("misuse: an empty list of devices is no list", "[ucp]")
+{
+    for (const char *devices : {"", ",", " , "}) {
+        CAPTURE(devices);
+        const ucs::log_capture log;
+        CHECK(create_context(devices) == UFX_ERR_INVALID_PARAM);
+        INFO(log.text());
+        CHECK(log.count(UFX_UCS_LOG_ERROR) == 1);
+        CHECK(log.count(UFX_UCS_LOG_ERROR, "devices is an empty list") == 1);
+    }
+}
+
 TEST_CASE("misuse: a device that cannot be a rail is refused by its context", "[ucp]")
 {
     const ucs::log_capture log;

@@ -18,7 +18,7 @@ SOON_S = 20  # what is found out at the handshake, on a loaded machine
 USAGE, RUN = 2, 3
 
 
-def frame(magic=b"UFXT", version=1, kind=1, body=b"", length=None):
+def frame(magic=b"UFXT", version=2, kind=1, body=b"", length=None):
     length = len(body) if length is None else length
     return magic + struct.pack("<HHII", version, kind, length, 0) + body
 
@@ -295,6 +295,8 @@ def main():
     table.case("schedule's rail", [*run, "--fault", "1s:down:rail9"], USAGE, "rail9")
     table.case("schedule needs namespaces", [*run, "--fault", "1s:del:rail1"], USAGE,
                "needs network namespaces")
+    table.case("plot without gnuplot", ["env", "PATH=/nonexistent", *run, "--plot",
+                                        table.path("plot.svg")], RUN, "not installed")
     table.case("schedule of one rail", [*run, "-d", "lo", "--fault", "1s:down:rail0,2s:up:rail0"],
                USAGE, "only one rail")
     table.case("schedule that leaves no rail", [*run, "--fault", "1s:down:rail0,1s:down:rail1"],

@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import tempfile
 
-from failover_run import TOP, PERFTEST, Checks, Run, check_after_up, check_clean, free_port
+from failover_run import (TOP, PERFTEST, Checks, Run, check_after_up, check_clean, check_whole,
+                          free_port)
 
 COUNT = {"dup": "duplicated", "lose": "lost", "corrupt": "corrupted"}
 RAILS = ["-d", "lo:127.0.0.1,lo:127.0.0.2"]
@@ -108,6 +109,41 @@ def with_json_on_stdout(checks):
     shutil.rmtree(folder)
 
 
+def inconclusive(checks):
+    """Right data, but no failover: with all rails cut there is none to go over to."""
+    print("==== no failover to be seen", flush=True)
+    run = Run("--netns", "no", "--fault", "300ms:down:rail0,300ms:down:rail1,600ms:up:rail1",
+              "--seconds", "1", size=3000000)
+    checks.that(run.status == 4, f"exit status 4 (is {run.status})")
+    check_whole(checks, run)
+    checks.that("INCONCLUSIVE: " in run.text and "leave a rail up" in run.text,
+                "the verdict says so, and what to do")
+    if run.report is not None:
+        checks.that(run.report["verdict"] == "inconclusive" and run.report["advice"] is not None
+                    and len(run.report["reasons"]) == 1, f"the report, too: {run.report['reasons']}")
+    run.remove()
+
+
+def picture_without_room(checks):
+    """What gnuplot cannot write is an error, and no half of it is left."""
+    if shutil.which("gnuplot") is None:
+        return
+    print("==== no room for the plot", flush=True)
+    folder = tempfile.mkdtemp(prefix="ufx-plot-")
+    source, plot = os.path.join(folder, "input"), os.path.join(folder, "plot.svg")
+    with open(source, "wb") as file:
+        file.write(os.urandom(2000))
+    ended = subprocess.run(
+        ["/bin/sh", "-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh", PERFTEST, "failover",
+         "--netns", "no", "--input", source, "--output", source + ".copy", "--seconds", "0.5",
+         "--plot", plot], capture_output=True, text=True, timeout=60, check=False)
+    checks.that(ended.returncode == 3 and f"cannot write {plot}" in ended.stderr,
+                f"{ended.returncode}, {ended.stderr}")
+    left = sorted(os.listdir(folder))
+    checks.that(left == ["input", "input.copy"], f"no picture is left: {left}")
+    shutil.rmtree(folder)
+
+
 def with_no_rail_left(checks):
     """Whoever watches learns that nothing can move, and how long the peer is waited for."""
     print("==== no rail left", flush=True)
@@ -144,6 +180,8 @@ def main():
     as_server_and_client(checks)
     as_the_documents_say(checks)
     with_json_on_stdout(checks)
+    inconclusive(checks)
+    picture_without_room(checks)
     with_no_rail_left(checks)
     without_root(checks)
     checks.end()

@@ -17,7 +17,7 @@
 
 namespace ufx::tools {
 
-constexpr uint16_t CHANNEL_VERSION = 1;
+constexpr uint16_t CHANNEL_VERSION = 2;
 constexpr size_t FRAME_HEADER = 16;
 constexpr size_t FRAME_MAX = 1 << 20;
 

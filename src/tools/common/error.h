@@ -13,9 +13,10 @@ namespace ufx::tools {
 /** Exit statuses of all tools, as their manuals say. */
 enum exit_status {
     EXIT_FINE = 0,
-    EXIT_VERDICT = 1, ///< it ran, and what it found is not as it must be
-    EXIT_USAGE = 2,   ///< what the user gave is wrong: option, value, file, device, transport
-    EXIT_RUN = 3      ///< the machine, the network or another process stopped it
+    EXIT_VERDICT = 1,     ///< it ran, and what it found is not as it must be
+    EXIT_USAGE = 2,       ///< what the user gave is wrong: option, value, file, device, transport
+    EXIT_RUN = 3,         ///< the machine, the network or another process stopped it
+    EXIT_INCONCLUSIVE = 4 ///< it ran, nothing is wrong, and what was to be shown did not happen
 };
 
 class tool_error : public std::runtime_error {

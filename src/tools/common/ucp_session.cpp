@@ -49,6 +49,12 @@ const char *rail_state_name(ufx_ucp_rail_state_t state)
     return "?";
 }
 
+const char *rail_state_name(const ufx_ucp_rail_attr_t &rail)
+{
+    return rail.state == UFX_UCP_RAIL_DOWN && rail.drained != 0 ? "DRAINED"
+                                                                : rail_state_name(rail.state);
+}
+
 ucp_session::ucp_session(const std::string &devices, const std::string &name, bool threads)
 {
     ufx_ucp_context_params_t params = {};

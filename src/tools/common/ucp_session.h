@@ -26,6 +26,9 @@ struct rail_event {
 /** "UP", "SUSPECT", ... */
 const char *rail_state_name(ufx_ucp_rail_state_t state);
 
+/** The same; DRAINED for a rail that is DOWN because an administrator said so. */
+const char *rail_state_name(const ufx_ucp_rail_attr_t &rail);
+
 class ucp_session {
 public:
     /**

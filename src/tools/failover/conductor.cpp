@@ -151,6 +151,7 @@ void conductor::step(bool more)
         tick(now);
     } else {
         voice_.watch(now, session_.rails());
+        story_.add(session_.failover_stats());
     }
 }
 
@@ -181,7 +182,15 @@ int conduct(const options &wanted, const input_file &input, channel &peer, const
     if (!wanted.plot.empty()) {
         draw(side.story(), wanted.plot);
     }
-    return result.ok ? EXIT_FINE : EXIT_VERDICT;
+    switch (result.judged) {
+    case verdict::OK:
+        return EXIT_FINE;
+    case verdict::INCONCLUSIVE:
+        return EXIT_INCONCLUSIVE;
+    case verdict::FAILED:
+        break;
+    }
+    return EXIT_VERDICT;
 }
 
 } // namespace ufx::tools::failover

@@ -49,6 +49,10 @@ fault_driver::fault_driver(const std::vector<fault> &faults, const namespaces *i
         left_.push_back({one, index_of(one.rail, rails)});
         steps.push_back({one.action, left_.back().rail});
     }
+    const std::string impossible = why_impossible(steps);
+    if (!impossible.empty()) {
+        throw usage_error("--fault: this schedule cannot be followed: " + impossible);
+    }
     const std::string why = faults.empty() ? "" : why_hopeless(steps, rails.size());
     if (!why.empty()) {
         throw usage_error("--fault: nobody can survive this schedule: " + why);

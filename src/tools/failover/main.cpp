@@ -8,6 +8,7 @@
 #include "tools/common/socket.h"
 #include "tools/common/ucp_session.h"
 #include "tools/failover/conductor.h"
+#include "tools/failover/plot.h"
 #include "tools/failover/receiver.h"
 
 #include <cerrno>
@@ -133,6 +134,9 @@ void try_outputs(const options &wanted)
 {
     for (const std::string &path : {wanted.output, wanted.json, wanted.plot, wanted.log}) {
         try_output(path);
+    }
+    if (!wanted.plot.empty()) {
+        try_plot(wanted.plot);
     }
 }
 

@@ -62,7 +62,7 @@ void narrator::tick(uint64_t now, const std::vector<ufx_ucp_rail_attr_t> &rails,
     for (unsigned i = 0; i < rails.size() && i < story_.rails().size(); i++) {
         const double sent = story_.rail_bytes_at(i, now) - story_.rail_bytes_at(i, last_ns_);
         std::fprintf(out_, "  rail%u %8.1f MB/s %-8s", i, sent / MIB / seconds,
-                     story_.state_name(i, rails[i].state));
+                     rail_state_name(rails[i]));
     }
     std::fprintf(out_, "  delivered %8.1f MB/s, %zu in flight\n", story_.mbps(last_ns_, now),
                  in_flight);

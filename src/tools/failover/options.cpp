@@ -38,9 +38,9 @@ Faults: TIME:ACTION:RAIL, comma separated
   oneway, heal  data arrives, nothing comes back: a wrong neighbour at the receiver (namespaces only)
   RAIL is rail0, rail1, ... in the order of the devices, or a device name.
 
-Exit status: 0 nothing was lost, doubled or corrupted, and every fault hit and was survived; 1 not
-so; 2 what was given is wrong: option, value, file, device; 3 the machine, the network or the peer
-stopped it.)";
+Exit status: 0 nothing was lost, doubled or corrupted, and every fault hit and was survived;
+1 something was; 2 what was given is wrong: option, value, file, device; 3 the machine, the network
+or the peer stopped it; 4 inconclusive: nothing was, but no fault led to a failover.)";
 
 constexpr const char *FORMS =
     "  ufx_perftest failover --input FILE --output COPY    both sides here\n"

@@ -3,6 +3,8 @@
 #include "tools/failover/plot.h"
 
 #include "tools/common/error.h"
+#include "tools/common/fd.h"
+#include "tools/common/output_file.h"
 #include "tools/common/units.h"
 #include "tools/failover/timeline.h"
 
@@ -10,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <sstream>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace ufx::tools::failover {
@@ -67,6 +70,35 @@ void write_data(std::ostringstream &out, const timeline &story)
     out << "EOD\n";
 }
 
+/** What gnuplot makes of a script. */
+std::string gnuplot(const std::string &script)
+{
+    // Not closed on exec: gnuplot opens it by its number.
+    const fd commands(::memfd_create("gnuplot", 0));
+    if (!commands || ::write(commands.get(), script.data(), script.size()) !=
+                         static_cast<ssize_t>(script.size())) {
+        throw system_error("--plot: no memory for a script", errno);
+    }
+    const std::string shell =
+        "command -v gnuplot >/dev/null || exit 127; exec gnuplot /proc/self/fd/" +
+        std::to_string(commands.get());
+    std::FILE *out = ::popen(shell.c_str(), "re");
+    if (out == nullptr) {
+        throw system_error("--plot: cannot run gnuplot", errno);
+    }
+    std::string drawn;
+    char part[16384];
+    while (const size_t n = std::fread(part, 1, sizeof(part), out)) {
+        drawn.append(part, n);
+    }
+    const int status = ::pclose(out);
+    if (status != 0) {
+        throw tool_error(status == 127 << 8 ? "--plot: gnuplot, which draws, is not installed"
+                                            : "--plot: gnuplot failed");
+    }
+    return drawn;
+}
+
 } // namespace
 
 std::string plot_terminal(const std::string &path)
@@ -80,11 +112,10 @@ std::string plot_terminal(const std::string &path)
     throw usage_error("--plot: '" + path + "' must end in .png or .svg");
 }
 
-std::string plot_script(const timeline &story, const std::string &terminal,
-                        const std::string &picture)
+std::string plot_script(const timeline &story, const std::string &terminal)
 {
     std::ostringstream out;
-    out << "set terminal " << terminal << "\nset output " << quoted(picture) << "\n"
+    out << "set terminal " << terminal << "\n"
         << "set title 'UFX failover: throughput over time'\nset xlabel 'seconds'\n"
         << "set ylabel 'MB/s'\nset grid\nset key outside bottom center horizontal noenhanced\n"
         << "set xrange [0:" << story.seconds(story.end_ns()) << "]\nset yrange [0:*]\n";
@@ -100,22 +131,19 @@ std::string plot_script(const timeline &story, const std::string &terminal,
     return out.str();
 }
 
+void try_plot(const std::string &path)
+{
+    static_cast<void>(gnuplot("set terminal " + plot_terminal(path) + "\n"));
+}
+
 void draw(const timeline &story, const std::string &path)
 {
-    const std::string terminal = plot_terminal(path);
-    const std::string picture = path + ".ufx-" + std::to_string(::getpid());
-    std::FILE *gnuplot = ::popen("gnuplot", "we");
-    if (gnuplot == nullptr) {
-        throw system_error("cannot run gnuplot", errno);
+    // It would not say that its file system is full: what it draws is written here.
+    const std::string picture = gnuplot(plot_script(story, plot_terminal(path)));
+    if (picture.empty()) {
+        throw tool_error("--plot: gnuplot drew nothing");
     }
-    const std::string script = plot_script(story, terminal, picture);
-    std::fwrite(script.data(), 1, script.size(), gnuplot);
-    const int status = ::pclose(gnuplot);
-    if (status != 0 || ::rename(picture.c_str(), path.c_str()) != 0) {
-        ::unlink(picture.c_str());
-        throw tool_error("cannot draw " + path + ": gnuplot " +
-                         (status == 127 << 8 ? "is not installed" : "failed"));
-    }
+    write_text(path, picture);
 }
 
 } // namespace ufx::tools::failover

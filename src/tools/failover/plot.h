@@ -12,9 +12,11 @@ class timeline;
 /** gnuplot's terminal for a file name that ends in .png or .svg; else a usage error. */
 std::string plot_terminal(const std::string &path);
 
-/** The commands and data for gnuplot, which will write `picture`. */
-std::string plot_script(const timeline &story, const std::string &terminal,
-                        const std::string &picture);
+/** The commands and data for gnuplot, which writes the picture to its stdout. */
+std::string plot_script(const timeline &story, const std::string &terminal);
+
+/** Throws if gnuplot is missing or cannot draw such a file. */
+void try_plot(const std::string &path);
 
 /** Draws to `path`; throws if gnuplot is missing or fails, and leaves nothing half drawn. */
 void draw(const timeline &story, const std::string &path);

@@ -10,6 +10,7 @@
 #include "tools/common/ucp_session.h"
 #include "tools/common/units.h"
 #include "tools/failover/inspector.h"
+#include "tools/failover/timeline.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -60,6 +61,8 @@ public:
           landing_(session_.context(), (SLOT_HEADER + size_t{shape.chunk}) * window)
     {
         check_rails(places_of(session_.rails()), read_rails(hello), true);
+        story_.start(now_ns(), session_.rails());
+        session_.on_rail_event([this](const rail_event &event) { story_.add(event); });
         if (!wanted.log.empty()) {
             log_ = std::make_unique<output_file>(wanted.log);
             log_text_ = "# ufx-failover-log 1 " + std::to_string(shape.file_bytes) + " " +
@@ -99,6 +102,7 @@ private:
     uint32_t window_;
     inspector checked_;
     output_file output_;
+    timeline story_; ///< of this end's rails
     ucp_session session_;
     ucp_memory landing_;
     std::unique_ptr<output_file> log_;
@@ -254,6 +258,7 @@ fields receiver::finish()
     result.set("ops_frozen", stats.frozen);
     result.set("ops_landed", stats.landed);
     result.set("ops_replayed", stats.replayed);
+    result.set("grace_ns", story_.longest_grace_ns());
     return result;
 }
 

@@ -9,6 +9,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace ufx::tools::failover {
 
@@ -28,6 +31,18 @@ struct phases {
 struct latencies {
     uint64_t detect = 0, grace = 0, seal = 0, replay = 0, resume = 0;
 };
+
+std::string line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+std::string line(const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    std::vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return text;
+}
 
 phases measure_phases(const timeline &story, const std::vector<outage> &outages)
 {
@@ -121,7 +136,8 @@ json rails_of(const outcome &run, const std::vector<outage> &outages)
         list.push_back(
             {{"name", rail.name},
              {"transport", rail.transport},
-             {"state", story.state_name(i, rail.state)},
+             {"state", rail_state_name(rail)},
+             {"cause", rail.cause != nullptr ? rail.cause : ""},
              {"bytes", static_cast<uint64_t>(sent(i, 0))},
              {"share", share(i, 0)},
              {"bytes_after_up",
@@ -143,7 +159,7 @@ json outages_of(const timeline &story, const std::vector<outage> &outages)
 {
     json list = json::array();
     for (const outage &one : outages) {
-        const rail_event *noticed = story.left_up(one.rail, one.begin_ns, one.end_ns);
+        const rail_event *noticed = story.left_up(one.rail, one.begin_ns, one.next_ns);
         list.push_back(
             {{"rail", one.rail},
              {"begin_s", story.seconds(one.begin_ns)},
@@ -177,12 +193,14 @@ json receiver_of(const fields &received)
     for (const char *name : {"chunks", "bytes", "ops_frozen", "ops_landed", "ops_replayed"}) {
         object[name] = received.number(name);
     }
+    object["grace_us"] = microseconds(received.number("grace_ns"));
     return object;
 }
 
-json reasons_of(const outcome &run, const std::vector<outage> &outages)
+/** What is wrong with the data. */
+std::vector<std::string> damage(const outcome &run)
 {
-    json reasons = json::array();
+    std::vector<std::string> reasons;
     for (const char *bad : {"lost", "duplicated", "corrupted", "misordered"}) {
         const uint64_t count = run.received.number(bad);
         if (count != 0) {
@@ -198,40 +216,96 @@ json reasons_of(const outcome &run, const std::vector<outage> &outages)
         reasons.push_back(std::string("--break=") + tamper_name(how) + ", and no chunk was " +
                           shows[static_cast<size_t>(how)]);
     }
-    if (run.wanted->faults.empty()) {
-        return reasons;
-    }
-    for (const outage &one : outages) {
-        if (run.story->left_up(one.rail, one.begin_ns, one.end_ns) == nullptr) {
-            reasons.push_back("rail" + std::to_string(one.rail) + " was not hit by its fault at " +
-                              std::to_string(run.story->seconds(one.begin_ns)) + " s");
-        }
-    }
-    if (outages.empty()) {
-        reasons.push_back("the schedule breaks no rail");
-    } else if (run.stats.frozen == 0) {
-        reasons.push_back("the fault hit no traffic: nothing was frozen");
-    } else if (run.stats.switches == 0) {
-        reasons.push_back("no traffic was switched to another lane: no other rail was up");
-    }
     return reasons;
 }
 
-std::string line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** Why a run shows no failover though its schedule asked for one, and how to see one. */
+struct miss {
+    std::string reason, advice;
+};
 
-std::string line(const char *format, ...)
+constexpr const char *MORE_TRAFFIC = "cut the rail while it carries traffic: a longer --seconds, a "
+                                     "later fault, more --outstanding";
+constexpr const char *LONGER_OUTAGE =
+    "keep the rail down for longer than UFX_RAIL_GRACE, or set that lower";
+constexpr const char *ANOTHER_RAIL = "leave a rail up while another one is down";
+
+/** True if no other rail was whole all through it. */
+bool took_all(const timeline &story, const std::vector<outage> &outages, const outage &one)
 {
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    std::vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    return text;
+    std::set<unsigned> broken;
+    for (const outage &other : outages) {
+        if (other.begin_ns <= one.end_ns && other.end_ns >= one.begin_ns) {
+            broken.insert(other.rail);
+        }
+    }
+    return broken.size() == story.rails().size();
+}
+
+/** Of an outage that was noticed, in a run in which nothing was frozen. */
+miss harmless(const timeline &story, const std::vector<outage> &outages, const outage &one)
+{
+    const std::string fault =
+        story.rail_label(one.rail) + line(": its fault at %.3f s ", story.seconds(one.begin_ns));
+    switch (story.after_suspicion(one.rail, one.begin_ns)) {
+    case UFX_UCP_RAIL_UP:
+        return {fault + "was over before it was given up: what was on its way waited and went on",
+                took_all(story, outages, one) ? ANOTHER_RAIL : LONGER_OUTAGE};
+    case UFX_UCP_RAIL_SUSPECT:
+        return {fault + "came too late: the transfer was over within the grace", MORE_TRAFFIC};
+    default:
+        return {fault + "led to no switch: when it was given up, nothing was on its way over it",
+                MORE_TRAFFIC};
+    }
+}
+
+std::optional<miss> missed_failover(const outcome &run, const std::vector<outage> &outages)
+{
+    const timeline &story = *run.story;
+    if (run.wanted->faults.empty()) {
+        return std::nullopt;
+    }
+    if (story.faults().size() < run.wanted->faults.size()) {
+        return miss{"the transfer was over before the last fault", MORE_TRAFFIC};
+    }
+    for (const outage &one : outages) {
+        if (story.left_up(one.rail, one.begin_ns, one.next_ns) == nullptr) {
+            return miss{story.rail_label(one.rail) + line(" did not notice its fault at %.3f s",
+                                                          story.seconds(one.begin_ns)),
+                        "break it for longer, while it carries traffic"};
+        }
+    }
+    if (run.stats.switches != 0) {
+        return std::nullopt;
+    }
+    if (run.stats.frozen != 0 || outages.empty()) {
+        return miss{"no traffic went over to another rail: none was up", ANOTHER_RAIL};
+    }
+    return harmless(story, outages, outages.front());
 }
 
 unsigned long long number(const json &report, const char *name)
 {
     return report.at(name).get<uint64_t>();
+}
+
+const char *verdict_name(verdict judged)
+{
+    static constexpr const char *NAMES[] = {"ok", "failed", "inconclusive"};
+    return NAMES[static_cast<size_t>(judged)];
+}
+
+/** Bad data wins over all that was not seen. */
+json judge(const outcome &run, const std::vector<outage> &outages)
+{
+    const std::vector<std::string> bad = damage(run);
+    const std::optional<miss> missing = bad.empty() ? missed_failover(run, outages) : std::nullopt;
+    const verdict judged = !bad.empty() ? verdict::FAILED
+                           : missing    ? verdict::INCONCLUSIVE
+                                        : verdict::OK;
+    return {{"verdict", verdict_name(judged)},
+            {"reasons", missing ? json::array({missing->reason}) : json(bad)},
+            {"advice", missing ? json(missing->advice) : json(nullptr)}};
 }
 
 json rate(const std::optional<double> &mbps)
@@ -245,39 +319,38 @@ json build(const outcome &run)
     const std::vector<outage> outages = story.outages();
     const phases rates = measure_phases(story, outages);
     const latencies times = worst(story);
-    const json reasons = reasons_of(run, outages);
     const std::string tampering = tamper_name(run.wanted->broken);
-    return {{"verdict", reasons.empty() ? "ok" : "failed"},
-            {"reasons", reasons},
-            {"break", tampering.empty() ? json(nullptr) : json(tampering)},
-            {"lost", run.received.number("lost")},
-            {"duplicated", run.received.number("duplicated")},
-            {"corrupted", run.received.number("corrupted")},
-            {"misordered", run.received.number("misordered")},
-            {"ops_frozen", run.stats.frozen},
-            {"ops_landed", run.stats.landed},
-            {"ops_partial", run.stats.partial},
-            {"ops_replayed", run.stats.replayed},
-            {"switches", run.stats.switches},
-            {"detect_us", microseconds(times.detect)},
-            {"grace_us", microseconds(times.grace)},
-            {"seal_us", microseconds(times.seal)},
-            {"replay_us", microseconds(times.replay)},
-            {"resume_us", microseconds(times.resume)},
-            {"longest_silence_us", microseconds(run.longest_silence_ns)},
-            {"mbps_before", rate(rates.before)},
-            {"mbps_during", rate(rates.during)},
-            {"mbps_after", rate(rates.after)},
-            {"seconds", story.seconds(story.end_ns())},
-            {"chunks", run.chunks},
-            {"bytes", run.bytes},
-            {"network", run.network},
-            {"input", run.wanted->input},
-            {"output", run.received.text("output")},
-            {"rails", rails_of(run, outages)},
-            {"outages", outages_of(story, outages)},
-            {"failovers", failovers_of(story)},
-            {"receiver", receiver_of(run.received)}};
+    json report = judge(run, outages);
+    report.update(json{{"break", tampering.empty() ? json(nullptr) : json(tampering)},
+                       {"lost", run.received.number("lost")},
+                       {"duplicated", run.received.number("duplicated")},
+                       {"corrupted", run.received.number("corrupted")},
+                       {"misordered", run.received.number("misordered")},
+                       {"ops_frozen", run.stats.frozen},
+                       {"ops_landed", run.stats.landed},
+                       {"ops_partial", run.stats.partial},
+                       {"ops_replayed", run.stats.replayed},
+                       {"switches", run.stats.switches},
+                       {"detect_us", microseconds(times.detect)},
+                       {"grace_us", microseconds(times.grace)},
+                       {"seal_us", microseconds(times.seal)},
+                       {"replay_us", microseconds(times.replay)},
+                       {"resume_us", microseconds(times.resume)},
+                       {"longest_silence_us", microseconds(run.longest_silence_ns)},
+                       {"mbps_before", rate(rates.before)},
+                       {"mbps_during", rate(rates.during)},
+                       {"mbps_after", rate(rates.after)},
+                       {"seconds", story.seconds(story.end_ns())},
+                       {"chunks", run.chunks},
+                       {"bytes", run.bytes},
+                       {"network", run.network},
+                       {"input", run.wanted->input},
+                       {"output", run.received.text("output")},
+                       {"rails", rails_of(run, outages)},
+                       {"outages", outages_of(story, outages)},
+                       {"failovers", failovers_of(story)},
+                       {"receiver", receiver_of(run.received)}});
+    return report;
 }
 
 /** With "-" where there is none. */
@@ -291,11 +364,17 @@ std::string milliseconds(const json &us)
     return us.is_null() ? "-" : line(us < 100 ? "%.3f ms" : "%.1f ms", us.get<double>() / 1e3);
 }
 
+/** With the cause, unless it serves. */
+std::string show_state(const json &rail)
+{
+    const auto state = rail.at("state").get<std::string>();
+    return state == "UP" ? state : state + " (" + rail.at("cause").get<std::string>() + ")";
+}
+
 std::string show_rail(const json &rail, const std::string &label)
 {
-    std::string text =
-        line("%-10s %s, %s", label.c_str(), rail.at("state").get<std::string>().c_str(),
-             show_size(rail.at("bytes").get<double>()).c_str());
+    std::string text = line("%-10s %s, %s", label.c_str(), show_state(rail).c_str(),
+                            show_size(rail.at("bytes").get<double>()).c_str());
     if (!rail.at("share").is_null()) {
         text += " (" + figure(rail.at("share"), 0.01) + " %)";
     }
@@ -304,6 +383,38 @@ std::string show_rail(const json &rail, const std::string &label)
     }
     return text +
            line(", failed %llu, back %llu\n", number(rail, "failures"), number(rail, "recoveries"));
+}
+
+/** Of the end that gave the rail time to come back, which may be the receiver alone. */
+std::string show_grace(const json &report)
+{
+    const json &here = report.at("grace_us"), &there = report.at("receiver").at("grace_us");
+    if (!here.is_null()) {
+        return " (" + milliseconds(here) + " of it grace, UFX_RAIL_GRACE)";
+    }
+    return there.is_null() || report.at("detect_us").is_null()
+               ? ""
+               : " (of it the receiver's grace, " + milliseconds(there) + ", UFX_RAIL_GRACE)";
+}
+
+std::string show_verdict(const json &report)
+{
+    if (report.at("reasons").empty()) {
+        return "verdict    OK: nothing lost, nothing doubled, nothing corrupted; the file is "
+               "whole\n";
+    }
+    const bool failed = report.at("advice").is_null();
+    std::string text;
+    for (const json &reason : report.at("reasons")) {
+        text += std::string("verdict    ") + (failed ? "FAILED: " : "INCONCLUSIVE: ") +
+                reason.get<std::string>() + "\n";
+    }
+    if (!failed) {
+        text += "           nothing was lost, doubled or corrupted, but no failover was shown; to "
+                "see one,\n           " +
+                report.at("advice").get<std::string>() + "\n";
+    }
+    return text;
 }
 
 std::string show(const json &report, const timeline &story)
@@ -321,9 +432,7 @@ std::string show(const json &report, const timeline &story)
                  number(report, "ops_frozen"), number(report, "ops_landed"),
                  number(report, "ops_partial"), number(report, "ops_replayed"));
     text += "times      detect " + milliseconds(report.at("detect_us"));
-    if (!report.at("grace_us").is_null()) {
-        text += " (" + milliseconds(report.at("grace_us")) + " of it grace, UFX_RAIL_GRACE)";
-    }
+    text += show_grace(report);
     for (const char *name : {"seal", "replay", "resume"}) {
         text +=
             std::string("   ") + name + ' ' + milliseconds(report.at(name + std::string("_us")));
@@ -336,13 +445,7 @@ std::string show(const json &report, const timeline &story)
     for (const json &rail : report.at("rails")) {
         text += show_rail(rail, story.rail_label(index++));
     }
-    if (report.at("reasons").empty()) {
-        text +=
-            "verdict    OK: nothing lost, nothing doubled, nothing corrupted; the file is whole\n";
-    }
-    for (const json &reason : report.at("reasons")) {
-        text += "verdict    FAILED: " + reason.get<std::string>() + "\n";
-    }
+    text += show_verdict(report);
     if (!report.at("break").is_null()) {
         text += "           --break=" + report.at("break").get<std::string>() +
                 " tampered with the data, as was asked for: this is what must show\n";
@@ -355,7 +458,10 @@ std::string show(const json &report, const timeline &story)
 report make_report(const outcome &run)
 {
     const json built = build(run);
-    return {built.dump(2) + "\n", show(built, *run.story), built.at("reasons").empty()};
+    const verdict judged = !built.at("advice").is_null() ? verdict::INCONCLUSIVE
+                           : built.at("reasons").empty() ? verdict::OK
+                                                         : verdict::FAILED;
+    return {built.dump(2) + "\n", show(built, *run.story), judged};
 }
 
 } // namespace ufx::tools::failover

@@ -25,10 +25,16 @@ struct outcome {
     std::string network; ///< in words
 };
 
+enum class verdict {
+    OK,          ///< nothing is wrong, and each fault hit and was survived
+    FAILED,      ///< data was lost, doubled or changed
+    INCONCLUSIVE ///< nothing is wrong, but no failover was seen that the schedule was to cause
+};
+
 struct report {
     std::string json; ///< for programs
     std::string text; ///< for people
-    bool ok = false;  ///< nothing is wrong
+    verdict judged = verdict::FAILED;
 };
 
 report make_report(const outcome &run);

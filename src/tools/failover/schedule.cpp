@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 namespace ufx::tools::failover {
 
@@ -99,14 +100,47 @@ std::vector<fault> parse_schedule(const std::string &text)
     return faults;
 }
 
+std::string why_impossible(const std::vector<rail_step> &steps)
+{
+    std::set<unsigned> gone, one_way;
+    for (const rail_step &one : steps) {
+        const std::string what =
+            std::string(fault_action_name(one.action)) + " of rail" + std::to_string(one.rail);
+        if (gone.count(one.rail) != 0) {
+            return what + " comes after its del, which is for ever";
+        }
+        if (one.action == fault_action::HEAL && one_way.count(one.rail) == 0) {
+            return what + " has no oneway before it";
+        }
+        if (one.action == fault_action::DELETE) {
+            gone.insert(one.rail);
+        } else if (one.action == fault_action::ONEWAY) {
+            one_way.insert(one.rail);
+        } else if (one.action == fault_action::HEAL) {
+            one_way.erase(one.rail);
+        }
+    }
+    return "";
+}
+
 std::string why_hopeless(const std::vector<rail_step> &steps, size_t rails)
 {
-    std::vector<bool> works(rails, true), gone(rails, false);
+    struct damage {
+        bool gone = false, down = false, one_way = false;
+        bool none() const { return !gone && !down && !one_way; }
+    };
+    std::vector<damage> after(rails);
     bool broken = false;
     for (const rail_step &one : steps) {
         broken = broken || breaks(one.action);
-        gone[one.rail] = gone[one.rail] || one.action == fault_action::DELETE;
-        works[one.rail] = !breaks(one.action) && !gone[one.rail];
+        damage &rail = after[one.rail];
+        rail.gone = rail.gone || one.action == fault_action::DELETE;
+        if (one.action == fault_action::DOWN || one.action == fault_action::UP) {
+            rail.down = breaks(one.action);
+        }
+        if (one.action == fault_action::ONEWAY || one.action == fault_action::HEAL) {
+            rail.one_way = breaks(one.action);
+        }
     }
     if (!broken) {
         return "it breaks no rail";
@@ -114,7 +148,7 @@ std::string why_hopeless(const std::vector<rail_step> &steps, size_t rails)
     if (rails < 2) {
         return "there is only one rail, and none to go on by; name two or more by -d";
     }
-    return std::find(works.begin(), works.end(), true) != works.end()
+    return std::any_of(after.begin(), after.end(), [](const damage &one) { return one.none(); })
                ? ""
                : "it leaves no rail; bring one back by up or heal";
 }

@@ -42,6 +42,9 @@ struct rail_step {
     unsigned rail = 0;
 };
 
+/** Which step cannot be done after those before it; "" if all can. */
+std::string why_impossible(const std::vector<rail_step> &steps);
+
 /** Why no run with this schedule can end well, whatever is sent; "" if one can. */
 std::string why_hopeless(const std::vector<rail_step> &steps, size_t rails);
 

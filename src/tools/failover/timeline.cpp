@@ -10,9 +10,8 @@ namespace ufx::tools::failover {
 
 namespace {
 
-// Causes of a rail's changes, as the library words them.
+// Cause of a rail's change, as the library words it.
 constexpr const char *BY_ADMIN = "ADMIN";
-constexpr const char *GRACE_OVER = "GRACE_OVER";
 // A rail is given up and its lanes are sealed in one turn.
 constexpr uint64_t ONE_TURN_NS = 1000000;
 
@@ -130,6 +129,10 @@ std::vector<outage> timeline::outages() const
             return o.rail == one.rail && !o.ended;
         });
         if (one.broken && open == result.end()) {
+            for (outage &before : result) {
+                const bool is_last = before.rail == one.rail && before.next_ns == UINT64_MAX;
+                before.next_ns = is_last ? one.at_ns : before.next_ns;
+            }
             result.push_back({one.at_ns, end_ns_, one.rail, false});
         } else if (!one.broken && open != result.end()) {
             open->end_ns = one.at_ns;
@@ -156,17 +159,6 @@ std::string timeline::rail_label(unsigned rail) const
                                                           : label + " (" + rails_[rail] + ")";
 }
 
-const char *timeline::state_name(unsigned rail, ufx_ucp_rail_state_t state) const
-{
-    bool by_admin = false; // what it left service for
-    for (const rail_event &one : events_) {
-        if (one.index == rail && (one.to == UFX_UCP_RAIL_DRAINING || one.cause == BY_ADMIN)) {
-            by_admin = one.cause == BY_ADMIN;
-        }
-    }
-    return state == UFX_UCP_RAIL_DOWN && by_admin ? "DRAINED" : rail_state_name(state);
-}
-
 uint64_t timeline::failures(unsigned rail) const
 {
     return static_cast<uint64_t>(
@@ -176,16 +168,47 @@ uint64_t timeline::failures(unsigned rail) const
 
 uint64_t timeline::grace_ns(uint64_t start_ns) const
 {
-    const auto last = std::find_if(events_.rbegin(), events_.rend(), [&](const rail_event &one) {
-        return is_failure(one) && one.time_ns <= start_ns + ONE_TURN_NS;
-    });
-    if (last == events_.rend() || last->cause != GRACE_OVER) {
-        return 0;
+    for (size_t i = events_.size(); i-- > 0;) {
+        if (is_failure(events_[i]) && events_[i].time_ns <= start_ns + ONE_TURN_NS) {
+            return grace_before(i);
+        }
     }
-    const auto suspect = std::find_if(last, events_.rend(), [&](const rail_event &one) {
-        return one.index == last->index && one.to == UFX_UCP_RAIL_SUSPECT;
-    });
-    return suspect == events_.rend() ? 0 : last->time_ns - suspect->time_ns;
+    return 0;
+}
+
+uint64_t timeline::longest_grace_ns() const
+{
+    uint64_t longest = 0;
+    for (size_t i = 0; i < events_.size(); i++) {
+        longest = std::max(longest, is_failure(events_[i]) ? grace_before(i) : 0);
+    }
+    return longest;
+}
+
+uint64_t timeline::grace_before(size_t failure) const
+{
+    const rail_event &given_up = events_[failure];
+    for (size_t i = failure; given_up.from == UFX_UCP_RAIL_SUSPECT && i-- > 0;) {
+        if (events_[i].index == given_up.index && events_[i].to == UFX_UCP_RAIL_SUSPECT) {
+            const uint64_t grace = given_up.time_ns - events_[i].time_ns;
+            return grace > ONE_TURN_NS ? grace : 0; // a hard sign came with the soft one
+        }
+    }
+    return 0;
+}
+
+ufx_ucp_rail_state_t timeline::after_suspicion(unsigned rail, uint64_t from_ns) const
+{
+    ufx_ucp_rail_state_t state = UFX_UCP_RAIL_UP;
+    for (const rail_event &one : events_) {
+        if (one.index == rail && one.time_ns >= from_ns) {
+            state = one.to;
+            if (state != UFX_UCP_RAIL_SUSPECT) {
+                break;
+            }
+        }
+    }
+    return state;
 }
 
 } // namespace ufx::tools::failover

@@ -31,6 +31,7 @@ struct outage {
     uint64_t end_ns = 0;
     unsigned rail = 0;
     bool ended = false;
+    uint64_t next_ns = UINT64_MAX; ///< begin of the rail's next one: until then this one may show
 };
 
 class timeline {
@@ -68,14 +69,20 @@ public:
     /** "rail1 (eth1)", or "rail1" if the device has that name. */
     std::string rail_label(unsigned rail) const;
 
-    /** The name of a state; DRAINED for a rail that is DOWN because an administrator said so. */
-    const char *state_name(unsigned rail, ufx_ucp_rail_state_t state) const;
-
     /** How often it failed; to be taken out of service is no failure. */
     uint64_t failures(unsigned rail) const;
 
-    /** Of a failover that began then: how long its rail was given to come back; 0 if not at all. */
+    /**
+     * Of a failover that began then: how long its rail was SUSPECT here, given time to come back;
+     * 0 if not at all. The peer's grace may have ended first, or may have been the only one.
+     */
     uint64_t grace_ns(uint64_t start_ns) const;
+
+    /** The longest of all. */
+    uint64_t longest_grace_ns() const;
+
+    /** State to which a rail went from SUSPECT, once it left UP after `from_ns`. */
+    ufx_ucp_rail_state_t after_suspicion(unsigned rail, uint64_t from_ns) const;
 
     /** Outages by the schedule, or, if there was none, by what the rails said. By begin. */
     std::vector<outage> outages() const;
@@ -84,6 +91,7 @@ public:
     const rail_event *left_up(unsigned rail, uint64_t from_ns, uint64_t to_ns) const;
 
 private:
+    uint64_t grace_before(size_t failure) const;
     template <class Get>
     double interpolate(uint64_t at_ns, Get get) const;
 

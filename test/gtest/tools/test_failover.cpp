@@ -87,10 +87,10 @@ outcome clean_run(const options &wanted, const timeline &t)
     outcome run;
     run.wanted = &wanted;
     run.story = &t;
-    run.received = {{"lost", 0u},         {"duplicated", 0u},  {"corrupted", 0u},
-                    {"misordered", 0u},   {"chunks", 10u},     {"bytes", 10u},
-                    {"file_right", true}, {"output", "out"},   {"ops_frozen", 0u},
-                    {"ops_landed", 0u},   {"ops_replayed", 0u}};
+    run.received = {{"lost", 0u},         {"duplicated", 0u},   {"corrupted", 0u},
+                    {"misordered", 0u},   {"chunks", 10u},      {"bytes", 10u},
+                    {"file_right", true}, {"output", "out"},    {"ops_frozen", 0u},
+                    {"ops_landed", 0u},   {"ops_replayed", 0u}, {"grace_ns", 0u}};
     run.stats.frozen = 7;
     run.stats.replayed = 5;
     run.stats.landed = 2;
@@ -250,7 +250,7 @@ TEST_CASE("failover: bandwidth is measured inside the outage", "[tools]")
     const options wanted =
         parse({"--input", "a", "--output", "b", "--fault", "2s:down:rail1,4s:up:rail1"});
     const report result = make_report(clean_run(wanted, t));
-    CHECK(result.ok);
+    CHECK(result.judged == verdict::OK);
     for (const char *piece :
          {"\"verdict\": \"ok\"", "\"lost\": 0", "\"duplicated\": 0", "\"corrupted\": 0",
           "\"ops_frozen\": 7", "\"ops_landed\": 2", "\"ops_replayed\": 5", "\"detect_us\": 300000",
@@ -297,6 +297,42 @@ TEST_CASE("failover: the grace is named as a part of the time to detect", "[tool
     CHECK_THAT(result.text, Catch::Contains("detect 350.0 ms (300.0 ms of it grace"));
     t.add(change(4000, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_DRAINING, "PORT_DOWN"));
     CHECK(t.grace_ns(START + 4 * SECOND) == 0);
+    CHECK(t.longest_grace_ns() == 300000000);
+}
+
+TEST_CASE("failover: when the peer's grace ends first, what was measured at each end is told",
+          "[tools]")
+{
+    timeline t = story();
+    t.add(at(2, fault_action::DOWN));
+    t.add(at(4, fault_action::UP));
+    ufx_ucp_failover_stats_t stats = {};
+    stats.last_start_ns = START + 2300 * 1000000ull;
+    t.add(stats);
+    const options wanted =
+        parse({"--input", "a", "--output", "b", "--fault", "2s:down:rail1,4s:up:rail1"});
+    SECTION("SUSPECT here, too")
+    {
+        t.add(change(2060, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_SUSPECT, "PORT_DOWN"));
+        t.add(change(2300, UFX_UCP_RAIL_SUSPECT, UFX_UCP_RAIL_DRAINING, "PEER_RAIL"));
+        outcome run = clean_run(wanted, t);
+        run.received.set("grace_ns", 300000000u);
+        const report result = make_report(run);
+        CHECK_THAT(result.json, Catch::Contains("\"grace_us\": 240000.0") &&
+                                    Catch::Contains("\"grace_us\": 300000.0"));
+        CHECK_THAT(result.text, Catch::Contains("detect 300.0 ms (240.0 ms of it grace"));
+    }
+    SECTION("at the peer alone")
+    {
+        t.add(change(2300, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_DRAINING, "PEER_RAIL"));
+        outcome run = clean_run(wanted, t);
+        run.received.set("grace_ns", 280000000u);
+        const report result = make_report(run);
+        CHECK_THAT(result.json, Catch::Contains("\"grace_us\": null") &&
+                                    Catch::Contains("\"grace_us\": 280000.0"));
+        CHECK_THAT(result.text,
+                   Catch::Contains("detect 300.0 ms (of it the receiver's grace, 280.0 ms"));
+    }
 }
 
 TEST_CASE("failover: a rail that was taken out of service has not failed", "[tools]")
@@ -304,20 +340,23 @@ TEST_CASE("failover: a rail that was taken out of service has not failed", "[too
     timeline t = story();
     t.add(change(2000, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_DRAINING, "ADMIN"));
     t.add(change(2010, UFX_UCP_RAIL_DRAINING, UFX_UCP_RAIL_DOWN, "DRAINED"));
-    CHECK(t.state_name(1, UFX_UCP_RAIL_DOWN) == std::string("DRAINED"));
-    CHECK(t.state_name(0, UFX_UCP_RAIL_DOWN) == std::string("DOWN"));
     CHECK(t.failures(1) == 0);
     CHECK(t.outages().empty());
     const options wanted = parse({"--input", "a", "--output", "b"});
     outcome run = clean_run(wanted, t);
     run.rails[1].state = UFX_UCP_RAIL_DOWN;
     run.rails[1].failures = 1;
-    CHECK_THAT(make_report(run).text,
-               Catch::Contains("rail1      DRAINED") && Catch::Contains("failed 0, back 0"));
+    run.rails[1].drained = 1;
+    run.rails[1].cause = "ADMIN";
+    CHECK_THAT(make_report(run).text, Catch::Contains("rail1      DRAINED (ADMIN), ") &&
+                                          Catch::Contains("failed 0, back 0"));
+    CHECK_THAT(make_report(run).json, Catch::Contains("\"cause\": \"ADMIN\""));
     t.add(change(3000, UFX_UCP_RAIL_PROBING, UFX_UCP_RAIL_UP, "PROBE_OK"));
     t.add(change(4000, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_DRAINING, "PORT_DOWN"));
     t.add(change(4010, UFX_UCP_RAIL_DRAINING, UFX_UCP_RAIL_DOWN, "DRAINED"));
-    CHECK(t.state_name(1, UFX_UCP_RAIL_DOWN) == std::string("DOWN"));
+    run.rails[1].drained = 0;
+    run.rails[1].cause = "PORT_DOWN";
+    CHECK_THAT(make_report(run).text, Catch::Contains("rail1      DOWN (PORT_DOWN), "));
     CHECK(t.failures(1) == 1);
     CHECK(t.outages().size() == 1);
 }
@@ -332,6 +371,23 @@ TEST_CASE("failover: a schedule that nobody survives is told from one that can b
     CHECK_THAT(why_hopeless({{ONEWAY, 0}, {DELETE, 1}, {UP, 1}}, 2),
                Catch::Contains("leaves no rail"));
     CHECK_THAT(why_hopeless({{UP, 1}}, 2), Catch::Contains("breaks no rail"));
+    CHECK_THAT(why_hopeless({{ONEWAY, 0}, {DOWN, 1}, {UP, 0}}, 2), Catch::Contains("no rail"));
+    CHECK(why_hopeless({{ONEWAY, 0}, {DOWN, 0}, {DOWN, 1}, {UP, 0}, {HEAL, 0}}, 2).empty());
+}
+
+TEST_CASE("failover: a schedule with a step that cannot be done is refused", "[tools]")
+{
+    using enum fault_action;
+    CHECK(why_impossible({{DOWN, 1}, {UP, 1}, {DELETE, 1}}).empty());
+    CHECK(why_impossible({{DELETE, 1}, {DOWN, 0}, {UP, 0}}).empty());
+    CHECK(why_impossible({{ONEWAY, 1}, {HEAL, 1}, {ONEWAY, 1}, {HEAL, 1}}).empty());
+    for (const fault_action after : {UP, DOWN, DELETE, ONEWAY, HEAL}) {
+        CHECK_THAT(why_impossible({{ONEWAY, 1}, {DELETE, 1}, {after, 1}}),
+                   Catch::Contains("of rail1 comes after its del"));
+    }
+    CHECK_THAT(why_impossible({{DOWN, 1}, {HEAL, 1}}), Catch::Contains("has no oneway before it"));
+    CHECK_THAT(why_impossible({{ONEWAY, 0}, {HEAL, 0}, {HEAL, 0}}),
+               Catch::Contains("heal of rail0 has no oneway"));
 }
 
 TEST_CASE("failover: the verdict says that the damage was asked for", "[tools]")
@@ -340,7 +396,7 @@ TEST_CASE("failover: the verdict says that the damage was asked for", "[tools]")
     const options wanted = parse({"--input", "a", "--output", "b", "--break", "lose"});
     outcome run = clean_run(wanted, t);
     CHECK_THAT(make_report(run).text, Catch::Contains("--break=lose, and no chunk was lost"));
-    CHECK_FALSE(make_report(run).ok);
+    CHECK(make_report(run).judged == verdict::FAILED);
     run.received.set("lost", 3u);
     const report result = make_report(run);
     CHECK_THAT(result.text, Catch::Contains("FAILED: 3 chunks lost\n") &&
@@ -372,24 +428,68 @@ TEST_CASE("failover: each thing that is wrong fails the verdict", "[tools][U15]"
     hit.add(at(4, fault_action::UP));
     timeline missed = hit;
     hit.add(change(2001, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_DRAINING));
-    REQUIRE(make_report(clean_run(wanted, hit)).ok);
+    REQUIRE(make_report(clean_run(wanted, hit)).judged == verdict::OK);
     for (const char *name : {"lost", "duplicated", "corrupted", "misordered"}) {
         outcome run = clean_run(wanted, hit);
         run.received.set(name, 3u);
         const report result = make_report(run);
-        CHECK_FALSE(result.ok);
+        CHECK(result.judged == verdict::FAILED);
         CHECK_THAT(result.text, Catch::Contains(std::string("FAILED: 3 chunks ") + name));
+        CHECK_THAT(result.json, Catch::Contains("\"verdict\": \"failed\"") &&
+                                    Catch::Contains("\"advice\": null"));
+        run.story = &missed; // bad data wins over a fault that hit nothing
+        CHECK(make_report(run).judged == verdict::FAILED);
+        CHECK_THAT(make_report(run).text, !Catch::Contains("INCONCLUSIVE"));
     }
     outcome run = clean_run(wanted, hit);
     run.received.set("file_right", false);
-    CHECK_FALSE(make_report(run).ok);
-    run = clean_run(wanted, hit);
-    run.stats.frozen = 0;
-    CHECK_FALSE(make_report(run).ok);
-    run = clean_run(wanted, hit);
-    run.stats.switches = 0;
-    CHECK_FALSE(make_report(run).ok);
-    CHECK_FALSE(make_report(clean_run(wanted, missed)).ok);
+    CHECK(make_report(run).judged == verdict::FAILED);
+}
+
+TEST_CASE("failover: a run that shows no failover is inconclusive, and says how to see one",
+          "[tools]")
+{
+    const options wanted =
+        parse({"--input", "a", "--output", "b", "--fault", "2s:down:rail1,4s:up:rail1"});
+    timeline missed = story();
+    missed.add(at(2, fault_action::DOWN));
+    const auto judge = [&](const timeline &t, uint64_t frozen, const char *reason,
+                           const char *advice) {
+        CAPTURE(reason);
+        outcome run = clean_run(wanted, t);
+        run.stats.frozen = frozen;
+        run.stats.switches = 0;
+        const report result = make_report(run);
+        CHECK(result.judged == verdict::INCONCLUSIVE);
+        CHECK_THAT(result.text, Catch::Contains(std::string("INCONCLUSIVE: ") + reason) &&
+                                    Catch::Contains(advice));
+        CHECK_THAT(result.text, Catch::Contains("nothing was lost") && !Catch::Contains("FAILED"));
+        CHECK_THAT(result.json, Catch::Contains("\"verdict\": \"inconclusive\"") &&
+                                    Catch::Contains(reason) && Catch::Contains(advice));
+    };
+    judge(missed, 0, "the transfer was over before the last fault", "--seconds");
+    missed.add(at(4, fault_action::UP));
+    judge(missed, 0, "rail1 did not notice its fault at 2.000 s", "for longer");
+    timeline flap = missed;
+    flap.add(change(2010, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_SUSPECT, "PORT_DOWN"));
+    judge(flap, 0, "rail1: its fault at 2.000 s came too late", "--seconds");
+    flap.add(change(2110, UFX_UCP_RAIL_SUSPECT, UFX_UCP_RAIL_UP, "PORT_UP"));
+    judge(flap, 0, "rail1: its fault at 2.000 s was over before it was given up", "UFX_RAIL_GRACE");
+    timeline idle = missed;
+    idle.add(change(2010, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_DRAINING, "PORT_DOWN"));
+    judge(idle, 0, "rail1: its fault at 2.000 s led to no switch", "while it carries traffic");
+    timeline late = missed;
+    late.add(change(4001, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_DRAINING, "PORT_DOWN"));
+    CHECK(make_report(clean_run(wanted, late)).judged == verdict::OK); // noticed after its end
+    judge(idle, 7, "no traffic went over to another rail", "leave a rail up");
+
+    timeline both = flap;
+    both.add(applied_fault{START + 3 * SECOND, fault_action::DOWN, 0, "by the test"});
+    rail_event other = change(3010, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_SUSPECT, "PORT_DOWN");
+    other.index = 0;
+    both.add(other);
+    judge(both, 0, "rail1: its fault at 2.000 s was over before it was given up",
+          "leave a rail up");
 }
 
 TEST_CASE("failover: without a schedule the rails tell of outages", "[tools]")
@@ -405,7 +505,8 @@ TEST_CASE("failover: without a schedule the rails tell of outages", "[tools]")
     CHECK(outages[0].end_ns - outages[0].begin_ns == 2 * SECOND);
     CHECK_FALSE(outages[1].ended);
     CHECK(outages[1].end_ns == t.end_ns());
-    CHECK(make_report(clean_run(parse({"--input", "a", "--output", "b"}), t)).ok);
+    CHECK(make_report(clean_run(parse({"--input", "a", "--output", "b"}), t)).judged ==
+          verdict::OK);
 }
 
 TEST_CASE("failover: the commentary says when no rail is left, once", "[tools]")
@@ -443,8 +544,8 @@ TEST_CASE("failover: the plot shows each rail and each fault", "[tools]")
     t.add(at(2, fault_action::DOWN));
     CHECK_THAT(plot_terminal("a.svg"), Catch::StartsWith("svg"));
     CHECK_THROWS_AS(plot_terminal("a.gif"), tool_error);
-    const std::string script = plot_script(t, "svg", "a\"b.svg");
-    CHECK_THAT(script, Catch::Contains("set output \"a\\\"b.svg\""));
+    const std::string script = plot_script(t, "svg");
+    CHECK_THAT(script, Catch::StartsWith("set terminal svg\n"));
     CHECK_THAT(script, Catch::Contains("\"rail1 down\" at 2,"));
     CHECK_THAT(script, Catch::Contains("title \"rail0\""));
     CHECK_THAT(script, Catch::Contains("\n1 12.5 12.5 25\n"));

@@ -4,7 +4,7 @@ if TOOLS
 noinst_LTLIBRARIES += libtools.la
 UNIT_tools_common = %D%/common/channel.cpp %D%/common/command_line.cpp %D%/common/crc32.cpp \
 	%D%/common/error.cpp %D%/common/fields.cpp %D%/common/nearest.cpp %D%/common/network.cpp \
-	%D%/common/output_file.cpp \
+	%D%/common/output_file.cpp %D%/common/reception.cpp \
 	%D%/common/rails.cpp %D%/common/signals.cpp %D%/common/socket.cpp %D%/common/units.cpp
 UNIT_tools_scene = %D%/failover/fault_driver.cpp %D%/failover/netns.cpp %D%/failover/options.cpp \
 	%D%/failover/process.cpp %D%/failover/schedule.cpp
@@ -20,7 +20,7 @@ TOOLS_SOURCES = $(UNIT_tools_common) $(UNIT_tools_scene) $(UNIT_tools_transfer) 
 	$(UNIT_tools_perftest) $(UNIT_tools_ucp) \
 	%D%/common/channel.h %D%/common/command_line.h %D%/common/crc32.h %D%/common/error.h \
 	%D%/common/fd.h %D%/common/fields.h %D%/common/nearest.h %D%/common/network.h \
-	%D%/common/output_file.h \
+	%D%/common/output_file.h %D%/common/reception.h \
 	%D%/common/rails.h %D%/common/signals.h \
 	%D%/common/socket.h %D%/common/ucp_session.h %D%/common/units.h \
 	%D%/failover/chunk.h %D%/failover/conductor.h %D%/failover/fault_driver.h \

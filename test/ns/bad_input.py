@@ -11,8 +11,9 @@ import subprocess
 import tempfile
 import threading
 
-from failover_run import INFO, PERFTEST, Checks, free_port
+from failover_run import BUILD, INFO, PERFTEST, Checks, free_port
 
+SWHCA = os.path.join(BUILD, "ufx_swhca")
 LIMIT_S = 60
 SOON_S = 20  # what is found out at the handshake, on a loaded machine
 USAGE, RUN = 2, 3
@@ -90,22 +91,86 @@ def hostile_servers(table, good):
             thread.join()
 
 
-def hostile_clients(table):
-    port = free_port()
-    for name, (bytes_sent, text) in HOSTILE.items():
-        if name in ("bad hex", "bad address", "garbage body", "no fields"):
-            continue  # these are of a server
-        server = subprocess.Popen([PERFTEST, "failover", "--output", table.path("out"), "-d",
-                                   "lo:127.0.0.1", "-p", str(port)], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True)
-        server.stdout.readline()
-        with socket.create_connection(("127.0.0.1", port)) as client:
-            client.sendall(bytes_sent)
-            client.shutdown(socket.SHUT_WR)
+def until_end(client):
+    """Until the other end has closed, be it by a reset."""
+    try:
+        while client.recv(65536):
+            pass
+    except ConnectionResetError:
+        pass
+
+
+def waiting_server(table, *words):
+    server = subprocess.Popen([PERFTEST, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, cwd=table.folder)
+    server.stdout.readline()
+    return server
+
+
+def hostile_clients(table, good):
+    """A server tells of each, once, and waits on; a silent one keeps no client waiting."""
+    for name, server_words, client_words in (
+            ("failover", ["failover", "--output", "out", "-d", "lo:127.0.0.1,lo:127.0.0.2"],
+             ["failover", "--input", good, "-d", "lo:127.0.0.1,lo:127.0.0.2", "--seconds", "0.3"]),
+            ("measurement", ["-d", "lo"], ["-t", "am_lat", "-d", "lo", "-n", "10", "-w", "1"])):
+        port = free_port()
+        server = waiting_server(table, *server_words, "-p", str(port))
+        told = []
+        for case, (bytes_sent, text) in HOSTILE.items():
+            if case in ("bad hex", "bad address", "garbage body"):
+                continue  # these are of a server
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(bytes_sent)
+                client.shutdown(socket.SHUT_WR)
+                until_end(client)
+            told.append(f"{case}: {text}")
+        with socket.create_connection(("127.0.0.1", port)):
+            ended = subprocess.run([PERFTEST, *client_words, "-p", str(port), "127.0.0.1"],
+                                   capture_output=True, text=True, timeout=LIMIT_S,
+                                   cwd=table.folder, check=False)
             _, errors = server.communicate(timeout=LIMIT_S)
-        ended = subprocess.CompletedProcess([], server.returncode, "", errors)
-        table.judge(f"client: {name}", ended, RUN, text)
-        table.checks.that(not os.path.exists(table.path("out")), f"client: {name}: leaves nothing")
+        lines = [line for line in errors.splitlines() if "closed a connection from" in line]
+        table.checks.that(len(lines) == len(told) and len(lines) == len(errors.splitlines()),
+                          f"{name} server: one line for each of {told}: {errors}")
+        table.checks.that((ended.returncode, server.returncode) == (0, 0),
+                          f"{name} server: a true client is served: {ended.stderr}{errors}")
+        if name == "failover":
+            os.unlink(table.path("out"))
+
+
+def client_of_another_test(table, good):
+    """It is told which command to run where; the server waits on."""
+    for name, server_words, client_words, text in (
+            ("file for a server of measurements", [], ["failover", "--input", good],
+             "run `ufx_perftest failover --output FILE -p "),
+            ("measurement of a receiver", ["failover", "--output", "out"], ["-t", "am_lat"],
+             "run `ufx_perftest -p ")):
+        port = str(free_port())
+        server = waiting_server(table, *server_words, "-p", port)
+        table.case(f"client, {name}", [PERFTEST, *client_words, "-d", "lo", "-p", port,
+                                       "127.0.0.1"], RUN, text, SOON_S)
+        table.checks.that(server.poll() is None, f"{name}: the server waits on")
+        server.terminate()
+        _, errors = server.communicate(timeout=SOON_S)
+        table.checks.that(text in errors and f"on {socket.gethostname()}" in errors,
+                          f"{name}: the server says the same: {errors}")
+
+
+def lost_output(table):
+    """What could not be printed is an error; nothing else is written in its place."""
+    commands = [[INFO, "-d"], [INFO, "-c"], [INFO, "-C", "--dev", "lo"], [INFO, "-V"],
+                [INFO, "--help"], [PERFTEST, "--help"], [PERFTEST, "-t", "list"],
+                [PERFTEST, "-l", "-t", "am_lat", "-n", "10"],
+                [PERFTEST, "-l", "-t", "am_lat", "-n", "10", "--json", "-"],
+                [PERFTEST, "failover", "--help"]]
+    if os.path.exists(SWHCA):
+        commands += [[SWHCA, "--help"], [SWHCA, "run", "--help"]]
+    for command in commands:
+        for how in (">/dev/full", ">&-"):
+            ended = subprocess.run(
+                ["/bin/sh", "-c", f'exec "$@" {how}', "sh", *command], text=True,
+                stderr=subprocess.PIPE, timeout=LIMIT_S, check=False, cwd=table.folder)
+            table.judge(f"{' '.join(command[-3:])} {how}", ended, RUN, "cannot write to stdout")
 
 
 def options_of_failover(table, good):
@@ -116,7 +181,13 @@ def options_of_failover(table, good):
             ("no time", ["--seconds", "0"], "--seconds"),
             ("negative time", ["--seconds", "-1"], "--seconds"),
             ("endless time", ["--seconds", "inf"], "--seconds"),
-            ("time is no number", ["--seconds", "long"], "--seconds"),
+            ("time is no number", ["--seconds", "abc"],
+             "--seconds: 'abc' is no number of seconds above 0, at most 86400 (write 5 or 2.5)"),
+            ("time with a unit", ["--seconds", "5s"], "'5s'"),
+            ("rate", ["--rate", "bogus"], "--rate: 'bogus' is no rate (write"),
+            ("rate of bytes", ["--rate", "1g"], "'1g'"),
+            ("report without a name", ["--json", ""], "--json: is empty"),
+            ("port of nobody", ["-p", "1234"], "both sides are here"),
             ("schedule is a word", ["--fault", "nonsense"], "'nonsense'"),
             ("schedule without a rail", ["--fault", "1s:down"], "'1s:down'"),
             ("schedule without a unit", ["--fault", "1:down:rail1"], "is no time"),
@@ -157,6 +228,13 @@ def options_of_measurements(table):
             ("report is a folder", ["--json", table.path("folder")], "not a regular file")):
         table.case(f"measurement, {name}",
                    [PERFTEST, "-l", "-x", "self", "-t", "put_bw", *words], USAGE, text)
+    for name, words, text in (
+            ("window of a ping-pong", ["-t", "am_lat", "-O", "2"], "--outstanding"),
+            ("transport of rails", ["-t", "ucp_put_bw", "-x", "tcp"], "--transport"),
+            ("layout of rails", ["-t", "ucp_put_bw", "-D", "short"], "--layout")):
+        table.case(name, [PERFTEST, "host", *words], USAGE, f"{text}: ")
+    for words in (["-t", "am_lat"], ["-s", "64"], ["--validate"], ["--json", "-"], ["-f"]):
+        table.case(f"server with {words[0]}", [PERFTEST, *words], USAGE, "is for the client")
     table.case("threads of a ping-pong", [PERFTEST, "host", "-t", "ucp_am_lat", "-T", "2"], USAGE,
                "-T")
 
@@ -234,6 +312,10 @@ def options_of_info(table):
                           ("lo,lo", "device lo is named twice"),
                           ("lo,lo:127.0.0.1", "lo and lo:127.0.0.1 are one")):
         table.case(f"devices of a context, {devices}", [INFO, "-C", "--dev", devices], USAGE, text)
+    for name, words, text in (("rails of a listing", ["-d", "--dev", "lo"], "--dev: is for -C"),
+                              ("details of settings", ["-c", "-v"], "-v: is for -d"),
+                              ("sockets of a listing", ["-d", "--socket-dir", "x"], "--ep-dump")):
+        table.case(name, [INFO, *words], USAGE, text)
     table.case("no process", [INFO, "--ep-dump", "--socket-dir", table.path("folder")], RUN,
                "UFX_DEBUG_SOCKET")
     table.case("word without a dash", [INFO, "devices"], USAGE, "did you mean '--devices'?")
@@ -324,7 +406,9 @@ def main():
     devices_of_one_end(table, good)
     ends_that_do_not_meet(table, good)
     hostile_servers(table, good)
-    hostile_clients(table)
+    hostile_clients(table, good)
+    client_of_another_test(table, good)
+    lost_output(table)
     print(f"{table.cases} cases of bad input")
     shutil.rmtree(table.folder)
     table.checks.end()

@@ -31,8 +31,8 @@ def measure(checks, transport):
         iterations = "50" if test.endswith("_lat") else "500"
         size = "8" if test in ("fadd", "cswap") else "4k"
         statuses, outputs = fabric.pair(
-            [perftest, "-t", test, "-x", transport, "-d", "mlx5_0:1", "-s", size, "-n", iterations,
-             "-w", "5", "--validate", "-f"], "-p")
+            [perftest, "-x", transport, "-d", "mlx5_0:1"], "-p", "-t", test, "-s", size, "-n",
+            iterations, "-w", "5", "--validate", "-f")
         checks.that(statuses == [0, 0], f"{test} over {transport} between two processes",
                     "\n".join(outputs)[-4000:])
     checks.that(fabric.close(), f"measurements over {transport} leave nothing")

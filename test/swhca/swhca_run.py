@@ -112,15 +112,16 @@ class Fabric:
             end_all(started)
         return started.returncode, output
 
-    def pair(self, command, port_option, host="127.0.0.1", **how):
-        """The same command as server and, with the host, as client; their statuses and outputs."""
+    def pair(self, command, port_option, *of_client, host="127.0.0.1", **how):
+        """The same command as server and, with the host and words of its own, as client; their
+        statuses and outputs."""
         port = free_port()
         command = [*command, port_option, port]
         server = self.start(*command, **how)
         client = None
         try:
             wait_for(lambda: listens(port) or server.poll() is not None, f"{command} listens")
-            client = self.start(*command, host, **how)
+            client = self.start(*command, *of_client, host, **how)
             outputs = [client.communicate(timeout=LIMIT_S)[0],
                        server.communicate(timeout=LIMIT_S)[0]]
             return [client.returncode, server.returncode], outputs

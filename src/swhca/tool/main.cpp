@@ -9,9 +9,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <fcntl.h>
+#include <sstream>
 #include <string>
 #include <ufx/version.h>
 #include <utility>
@@ -174,10 +177,34 @@ int inject(arguments &with)
     return 0;
 }
 
+// What is opened later must not get the number of a stream that was closed, and its output.
+void keep_standard_streams()
+{
+    for (int number = 0; number < 3; ++number) {
+        if (::fcntl(number, F_GETFD) < 0) {
+            // For reading only, so that writing to it fails. The lowest free number is this one.
+            (void)::open("/dev/null", O_RDONLY);
+        }
+    }
+}
+
+// 0, unless what was printed did not all go out.
+int after_output()
+{
+    const int error = std::fflush(stdout) != 0 ? errno : 0;
+    if (error == 0 && std::ferror(stdout) == 0) {
+        return 0;
+    }
+    std::fprintf(stderr, "ufx_swhca: cannot write to stdout: %s\n",
+                 error != 0 ? std::strerror(error) : "a part is missing");
+    return tool::fabric_status;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
+    keep_standard_streams();
     CLI::App app("A ConnectX in software");
     app.require_subcommand(1);
     app.set_version_flag("-V,--version", "ufx_swhca " UFX_VERSION_STRING);
@@ -195,7 +222,10 @@ int main(int argc, char **argv)
             given.run.command = words_of_command(*run, {split, argv + argc});
         }
     } catch (const CLI::Success &asked) { // for help, or for the version
-        return app.exit(asked);
+        std::ostringstream text;
+        (void)app.exit(asked, text, text);
+        std::fputs(text.str().c_str(), stdout);
+        return after_output();
     } catch (const CLI::ParseError &error) {
         std::fprintf(stderr, "ufx_swhca: %s\n", error.what());
         return tool::usage_status;
@@ -211,7 +241,7 @@ int main(int argc, char **argv)
             tool::fabric_directory where = tool::fabric_directory::look_at(given.directory);
             std::fputs(tool::show(where, given.json).c_str(), stdout);
         }
-        return 0;
+        return after_output();
     } catch (const tool::failure &why) {
         std::fprintf(stderr, "ufx_swhca: %s\n", why.what());
         return why.status();

@@ -7,8 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
-#include <iostream>
+#include <cstdio>
 #include <ufx/ucs.h>
 
 namespace ufx::tools {
@@ -39,8 +38,8 @@ command_line::command_line(const std::string &program, const std::string &descri
     mine->app.add_flag_callback(
         "-V,--version",
         [mine, name = program.substr(0, program.find(' '))] {
-            std::cout << name << ' ' << ufx_ucs_version_string() << '\n' << mine->version;
-            std::exit(EXIT_FINE);
+            std::printf("%s %s\n%s", name.c_str(), ufx_ucs_version_string(), mine->version.c_str());
+            throw finished();
         },
         "name and version");
 }
@@ -50,10 +49,12 @@ command_line::~command_line() = default;
 void command_line::text(const std::string &names, std::string &to, const std::string &help,
                         const std::string &kind)
 {
-    CLI::Option *option = parser_->add(names, to, help);
-    if (!kind.empty()) {
-        option->type_name(kind);
-    }
+    word(names, help, kind, [&to, names](const std::string &given) {
+        if (given.empty()) {
+            throw usage_error(names + ": is empty");
+        }
+        to = given;
+    });
 }
 
 void command_line::texts(const std::string &name, std::vector<std::string> &to,
@@ -62,9 +63,11 @@ void command_line::texts(const std::string &name, std::vector<std::string> &to,
     parser_->add(name, to, help);
 }
 
-void command_line::real(const std::string &names, double &to, const std::string &help)
+void command_line::seconds(const std::string &names, double &to, double most,
+                           const std::string &help)
 {
-    parser_->add(names, to, help)->type_name("N");
+    word(names, help, "N",
+         [&to, names, most](const std::string &text) { to = parse_seconds(text, names, most); });
 }
 
 void command_line::list(const std::string &names, std::string &to, const std::string &help,
@@ -82,7 +85,9 @@ void command_line::word(const std::string &names, const std::string &help, const
                         const std::function<void(const std::string &)> &take)
 {
     CLI::Option *option = parser_->app.add_option_function<std::string>(names, take, help);
-    option->type_name(kind);
+    if (!kind.empty()) {
+        option->type_name(kind);
+    }
     if (help.empty()) {
         option->group("");
     }
@@ -147,8 +152,8 @@ void command_line::parse(int argc, char **argv)
     try {
         parser_->app.parse(argc, argv);
     } catch (const CLI::CallForHelp &) {
-        std::cout << parser_->app.help() << '\n';
-        std::exit(EXIT_FINE);
+        std::puts(parser_->app.help().c_str());
+        throw finished();
     } catch (const CLI::ExtrasError &) {
         refuse_rest();
     } catch (const CLI::ParseError &error) {

@@ -24,6 +24,7 @@ public:
     command_line(const std::string &program, const std::string &description);
     ~command_line();
 
+    /** A word that is not empty. */
     void text(const std::string &names, std::string &to, const std::string &help,
               const std::string &kind = "");
     /** Names between commas, at least one. */
@@ -39,7 +40,8 @@ public:
             to = static_cast<T>(parse_number(text, names, allowed));
         });
     }
-    void real(const std::string &names, double &to, const std::string &help);
+    /** Seconds, as parse_seconds() takes them. */
+    void seconds(const std::string &names, double &to, double most, const std::string &help);
     void flag(const std::string &names, bool &to, const std::string &help);
     /** An option that may come with or without a value. */
     void optional_text(const std::string &names, std::string &to, bool &given,

@@ -55,7 +55,16 @@ inline void check(ufx_status_t status, const std::string &what)
 /** The error of a system call, with the text of errno. */
 tool_error system_error(const std::string &what, int error_number);
 
-/** Runs `body`; an exception becomes one line on stderr, "NAME: text", and an exit status. */
+/** One line on stderr of ufx_perftest, which goes on. */
+void warn(const std::string &text);
+
+/** Thrown when all is done before its time, such as by --help; no error. */
+struct finished {};
+
+/**
+ * Runs `body`; an exception becomes one line on stderr, "NAME: text", and an exit status, and so
+ * does output that could not be written.
+ */
 int guarded_main(const char *name, int (*body)(int argc, char **argv), int argc, char **argv);
 
 } // namespace ufx::tools

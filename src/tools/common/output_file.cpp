@@ -119,8 +119,10 @@ void try_output(const std::string &path)
 void write_text(const std::string &path, const std::string &text)
 {
     if (path == "-") {
-        std::fwrite(text.data(), 1, text.size(), stdout);
-        std::fflush(stdout);
+        if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+            std::fflush(stdout) != 0) {
+            throw system_error("cannot write to stdout", errno);
+        }
         return;
     }
     output_file file(path);

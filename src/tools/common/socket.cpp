@@ -47,6 +47,17 @@ int connect_one(const fd &socket, const addrinfo &address, int timeout_ms)
     return error;
 }
 
+/** "127.0.0.1 port 40000" */
+std::string address_text(const sockaddr_storage &address, socklen_t length)
+{
+    char host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "?";
+    ::getnameinfo(reinterpret_cast<const sockaddr *>(&address), length, host, sizeof(host), port,
+                  sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+    const std::string mapped = "::ffff:";
+    const std::string name = host;
+    return (name.rfind(mapped, 0) == 0 ? name.substr(mapped.size()) : name) + " port " + port;
+}
+
 } // namespace
 
 fd listen_on(uint16_t port)
@@ -93,26 +104,25 @@ void say_waiting(const std::string &whom, uint16_t port, const std::string &comm
                  uint16_t usual_port)
 {
     const std::string option = port == usual_port ? "" : " -p " + std::to_string(port);
-    std::printf("waiting for a %s on port %u; start it by: %s%s\n", whom.c_str(), port,
+    std::printf("waiting for a %s on port %u; on its host run: %s%s\n", whom.c_str(), port,
                 command.c_str(), option.c_str());
     std::fflush(stdout);
 }
 
-fd accept_from(const fd &listener, bool (*interrupted)())
+std::optional<connection> accept_one(const fd &listener)
 {
-    while (!interrupted()) {
-        pollfd wait = {listener.get(), POLLIN, 0};
-        ::poll(&wait, 1, 200);
-        fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (socket) {
-            send_at_once(socket.get());
-            return socket;
-        }
+    sockaddr_storage address = {};
+    socklen_t length = sizeof(address);
+    fd socket(::accept4(listener.get(), reinterpret_cast<sockaddr *>(&address), &length,
+                        SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) {
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
             throw system_error("cannot accept a connection", errno);
         }
+        return std::nullopt;
     }
-    throw tool_error("interrupted");
+    send_at_once(socket.get());
+    return connection{std::move(socket), address_text(address, length)};
 }
 
 fd connect_to(const std::string &host, uint16_t port, int timeout_ms)

@@ -6,6 +6,7 @@
 #include "tools/common/fd.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace ufx::tools {
@@ -20,8 +21,13 @@ std::string own_name();
 void say_waiting(const std::string &whom, uint16_t port, const std::string &command,
                  uint16_t usual_port);
 
-/** The next connection. @param interrupted polled while it waits; true ends it with an error */
-fd accept_from(const fd &listener, bool (*interrupted)());
+struct connection {
+    fd socket;
+    std::string peer; ///< its address, for people
+};
+
+/** A connection that is there already, if there is one. */
+std::optional<connection> accept_one(const fd &listener);
 
 /** Connects within `timeout_ms`; names host, port and cause if it cannot. */
 fd connect_to(const std::string &host, uint16_t port, int timeout_ms);

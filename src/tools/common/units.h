@@ -24,6 +24,12 @@ struct number_range {
 uint64_t parse_number(const std::string &text, const std::string &what,
                       const number_range &allowed);
 
+/** Seconds, more than 0 and at most `most`, as "5" or "2.5". @param what as parse_size() */
+double parse_seconds(const std::string &text, const std::string &what, double most);
+
+/** Bits a second from a rate as tc takes it, such as "1gbit" or "100mbps"; at most 1tbit. */
+uint64_t parse_tc_rate(const std::string &text, const std::string &what);
+
 /** "512 B", "64.0 KiB", "1.5 MiB". */
 std::string show_size(double bytes);
 

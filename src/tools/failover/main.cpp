@@ -4,6 +4,7 @@
 
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
+#include "tools/common/reception.h"
 #include "tools/common/signals.h"
 #include "tools/common/socket.h"
 #include "tools/common/ucp_session.h"
@@ -24,6 +25,7 @@ namespace ufx::tools::failover {
 namespace {
 
 constexpr int CONNECT_MS = 10000;
+constexpr int HELLO_MS = 10000;
 constexpr const char *LOOPBACK_RAILS = "lo:127.0.0.1,lo:127.0.0.2";
 
 /** The receiver of a local run: this program again, ended with us. */
@@ -188,15 +190,23 @@ int run_client(const options &wanted)
     return conduct(wanted, input, peer, nullptr, "the rails to " + wanted.host);
 }
 
+client wait_for_sender(uint16_t port)
+{
+    const std::string host = own_name(), number = std::to_string(port);
+    reception door(listen_on(port), "failover",
+                   "this receives a file; to be a server for measurements run `ufx_perftest -p " +
+                       number + "` on " + host + " instead",
+                   warn);
+    say_waiting("sender", port, "ufx_perftest failover --input FILE " + host, options().port);
+    return door.wait();
+}
+
 int run_server(const options &wanted)
 {
     try_outputs(wanted);
     try_devices(wanted);
-    const fd listener = listen_on(wanted.port);
-    say_waiting("sender", wanted.port, "ufx_perftest failover --input FILE " + own_name(),
-                options().port);
-    channel peer(accept_from(listener, interrupted));
-    const int status = run_receiver(wanted, peer);
+    client sender = wait_for_sender(wanted.port);
+    const int status = run_receiver(wanted, sender.peer, sender.hello);
     std::printf(status == EXIT_FINE ? "received a whole file\n"
                                     : "what arrived is not as it was sent\n");
     return status;
@@ -211,7 +221,8 @@ int failover_main(int argc, char **argv)
     if (wanted.channel_fd >= 0) {
         channel peer{fd(wanted.channel_fd)};
         try {
-            run_receiver(wanted, peer);
+            const fields hello = peer.expect(frame_type::HELLO, HELLO_MS);
+            run_receiver(wanted, peer, hello);
         } catch (const tool_error &) {
             return EXIT_RUN; // told to the sender, who tells the user, as it does the verdict
         }

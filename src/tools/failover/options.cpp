@@ -60,7 +60,8 @@ void add_options(command_line &line, options &o, raw_words &raw)
     line.text("--input", o.input, "file to send", "FILE");
     line.text("--output", o.output, "where the receiver writes it", "FILE");
     line.text("--fault", raw.fault, "what happens to rails, and when", "SCHEDULE");
-    line.real("--seconds", o.seconds, "how long (default: 3 s after the last fault, or 5)");
+    line.seconds("--seconds", o.seconds, SECONDS_MAX,
+                 "how long (default: 3 s after the last fault, or 5)");
     line.text("--json", o.json, "write the report there too, '-' is stdout", "FILE");
     line.text("--plot", o.plot, "draw throughput over time: FILE.png or FILE.svg", "FILE");
     line.text("--log", o.log, "write a line a chunk that arrived", "FILE");
@@ -133,9 +134,6 @@ void choose_seconds(options &o, bool given)
     if (!given) {
         o.seconds = o.faults.empty() ? 5 : last + 3;
     }
-    if (!(o.seconds > 0 && o.seconds <= SECONDS_MAX)) {
-        throw usage_error("--seconds: must be more than 0 and at most 86400");
-    }
     if (!o.faults.empty() && last >= o.seconds) {
         throw usage_error("--fault: the last fault is at " + std::to_string(last) +
                           " s, the run ends after " + std::to_string(o.seconds) + " s");
@@ -182,9 +180,11 @@ void check_role(const command_line &line, const options &o)
         throw usage_error("--output: is missing (or name the host that receives)");
     }
     const word_list of_receiver = {"--output", "--log"};
-    const word_list of_sender = {"--fault", "--seconds", "--json",  "--plot",        "--break",
-                                 "--netns", "--rate",    "--chunk", "--outstanding", "--mix"};
+    const word_list of_sender = {"--fault",       "--seconds", "--json", "--plot",
+                                 "--break",       "--netns",   "--rate", "--chunk",
+                                 "--outstanding", "--mix",     "--quiet"};
     const word_list of_one_host = {"--netns", "--rate"};
+    const word_list of_two_hosts = {"--port"};
     const auto refuse = [&](const word_list &names, const std::string &why) {
         for (const std::string &name : names) {
             if (line.given(name)) {
@@ -199,11 +199,16 @@ void check_role(const command_line &line, const options &o)
                             "on " +
                                 o.host);
         refuse(of_one_host, "is for a run with both sides here, without a host");
+    } else {
+        refuse(of_two_hosts, "is for two hosts: both sides are here, and need none");
     }
 }
 
 void validate(const options &o)
 {
+    if (!o.rate.empty() && o.rate != "none") {
+        static_cast<void>(parse_tc_rate(o.rate, "--rate"));
+    }
     if (o.chunk < 256 || o.chunk > 64u << 20) {
         throw usage_error("--chunk: must be from 256 to 64M");
     }

@@ -21,7 +21,6 @@ namespace ufx::tools::failover {
 
 namespace {
 
-constexpr int HELLO_MS = 10000;
 constexpr int GOODBYE_MS = 5000;
 constexpr size_t CREDITS_A_MESSAGE = 1024; // 4096 bytes of AM header
 constexpr uint64_t LANDING_MAX = uint64_t{1} << 30;
@@ -32,9 +31,6 @@ const char *const KIND_NAMES[] = {"am", "put", "list"};
 
 geometry shape_of(const fields &hello, uint32_t *window)
 {
-    if (hello.text("tool") != "failover") {
-        throw tool_error("the peer runs another test: start it as `ufx_perftest failover`");
-    }
     geometry shape;
     shape.file_bytes = hello.number("file_bytes");
     shape.chunk = static_cast<uint32_t>(hello.number("chunk", UINT32_MAX));
@@ -325,10 +321,9 @@ void receiver::notify_cb(void *arg, ufx_ucp_ep_h ep, uint64_t, const void *data,
 
 } // namespace
 
-int run_receiver(const options &wanted, channel &peer)
+int run_receiver(const options &wanted, channel &peer, const fields &hello)
 {
     try {
-        const fields hello = peer.expect(frame_type::HELLO, HELLO_MS);
         uint32_t window = 0;
         const geometry shape = shape_of(hello, &window);
         receiver side(wanted, peer, hello, shape, window);

@@ -8,8 +8,8 @@
 
 namespace ufx::tools::failover {
 
-/** Runs the receiving side over an accepted connection; returns an exit status. */
-int run_receiver(const options &wanted, channel &peer);
+/** Runs the receiving side for a sender that said hello; returns an exit status. */
+int run_receiver(const options &wanted, channel &peer, const fields &hello);
 
 } // namespace ufx::tools::failover
 

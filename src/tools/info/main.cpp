@@ -104,6 +104,15 @@ void check_request(const options &o)
     if (o.json && (listings != 1 || others)) {
         throw usage_error("--json: is for one of -d, -C and --ep-dump");
     }
+    if (o.details && !o.devices && (listings != 0 || others)) {
+        throw usage_error("-v: is for -d, or alone");
+    }
+    if (!o.rails.empty() && !o.context) {
+        throw usage_error("--dev: is for -C");
+    }
+    if (!o.folder.empty() && !o.dump && o.rail.empty()) {
+        throw usage_error("--socket-dir: is for --ep-dump and --rail");
+    }
 }
 
 options parse(int argc, char **argv)

@@ -5,6 +5,7 @@
 #include "tools/common/error.h"
 #include "tools/common/network.h"
 #include "tools/common/output_file.h"
+#include "tools/common/reception.h"
 #include "tools/common/signals.h"
 #include "tools/common/socket.h"
 #include "tools/common/ucp_session.h"
@@ -85,12 +86,8 @@ void run_client(options wanted)
     judge(wanted, *mine);
 }
 
-void serve(options wanted, channel &peer)
+void serve(options wanted, channel &peer, const fields &hello)
 {
-    const fields hello = peer.expect(frame_type::HELLO, HANDSHAKE_MS);
-    if (hello.text("tool") != "perftest") {
-        throw tool_error("the peer runs another test: start `ufx_perftest failover` here for it");
-    }
     read_options(hello, wanted);
     wanted.near = interface_of_socket(peer.native());
     fields ready;
@@ -104,14 +101,26 @@ void serve(options wanted, channel &peer)
     peer.send(frame_type::RESULT, fields());
 }
 
+client wait_for_client(uint16_t port)
+{
+    const std::string host = own_name(), number = std::to_string(port);
+    reception door(
+        listen_on(port), "perftest",
+        "this is a server for measurements; to receive a file run `ufx_perftest failover "
+        "--output FILE -p " +
+            number + "` on " + host + " instead",
+        warn);
+    say_waiting("client", port, "ufx_perftest " + host + " -t TEST", options().port);
+    return door.wait();
+}
+
 void run_server(const options &wanted)
 {
     try_devices(wanted);
-    const fd listener = listen_on(wanted.port);
-    say_waiting("client", wanted.port, "ufx_perftest " + own_name() + " -t TEST", options().port);
-    channel peer(accept_from(listener, interrupted));
+    client guest = wait_for_client(wanted.port);
+    channel &peer = guest.peer;
     try {
-        serve(wanted, peer);
+        serve(wanted, peer, guest.hello);
     } catch (const tool_error &error) {
         try {
             peer.send(frame_type::ERROR, {{"text", error.what()}});

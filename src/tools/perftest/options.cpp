@@ -46,7 +46,7 @@ Start `ufx_perftest` on one host, it waits for one client; then `ufx_perftest HO
 other. The server needs no other option: it takes the client's transport, and devices that reach
 the client's. `ufx_perftest failover --help` tells of the test that breaks rails while a file crosses.
 
-  ufx_perftest                                        server
+  ufx_perftest                                        server; of options it takes -p -d -x -c
   ufx_perftest localhost -t am_lat -x tcp -d lo       one transport on one device (uct)
   ufx_perftest localhost -t ucp_put_bw -s 1M -d lo    endpoints over rails (ucp)
   ufx_perftest -l -t put_lat -x self -s 64            both ends in this process
@@ -142,6 +142,40 @@ void validate(const options &o)
     }
 }
 
+/** No option is taken that would do nothing. */
+void check_role(const command_line &line, const options &o)
+{
+    const auto refuse = [&](const word_list &names, const std::string &why) {
+        for (const std::string &name : names) {
+            if (line.given(name)) {
+                throw usage_error(name + ": " + why);
+            }
+        }
+    };
+    if (o.loopback) {
+        refuse({"--port"}, "is for two processes: with -l both ends are in this one");
+    } else if (o.host.empty()) {
+        refuse({"--test", "--size", "--iterations", "--warmup", "--outstanding", "--threads",
+                "--layout", "--validate", "--final", "--csv", "--numeric", "--json"},
+               "is for the client, which names the host of its server; without a host this is the "
+               "server, which does what its client asks for");
+        return;
+    }
+    const bool is_uct = o.what->layer == api::UCT;
+    if (!is_uct) {
+        refuse({"--transport", "--layout"}, "is for uct tests; a ucp test takes rails by -d");
+    } else if (o.what->op == operation::FADD || o.what->op == operation::CSWAP) {
+        refuse({"--layout"}, "an atomic has none");
+    }
+    if (o.what->how != pattern::STREAM) {
+        refuse({"--outstanding"}, "is for bandwidth and atomic tests: a latency test has one "
+                                  "operation in flight");
+    }
+    if (o.csv) {
+        refuse({"--numeric"}, "is not for the values of -v");
+    }
+}
+
 /** Nobody measures a host of such a name without saying what. */
 void refuse_misspelt_command(int argc, char **argv)
 {
@@ -198,7 +232,7 @@ options parse_options(int argc, char **argv)
     line.parse(argc, argv);
     if (raw.test == "list") {
         std::fputs(list_tests().c_str(), stdout);
-        std::exit(EXIT_FINE);
+        throw finished();
     }
     if (!raw.test.empty()) {
         o.what = find_test(raw.test);
@@ -214,6 +248,7 @@ options parse_options(int argc, char **argv)
         o.how = parse_layout(raw.layout);
     }
     validate(o);
+    check_role(line, o);
     if (o.what != nullptr) {
         fill_defaults(o);
     }

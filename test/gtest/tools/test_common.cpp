@@ -8,14 +8,21 @@
 #include "tools/common/nearest.h"
 #include "tools/common/output_file.h"
 #include "tools/common/rails.h"
+#include "tools/common/reception.h"
+#include "tools/common/socket.h"
 #include "tools/common/units.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <netinet/in.h>
+#include <optional>
+#include <poll.h>
 #include <sstream>
 #include <string>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace ufx::tools;
 
@@ -113,6 +120,30 @@ TEST_CASE("tools: numbers are within their range, and the error names it", "[too
     CHECK_THROWS_WITH(parse_number("0", "-n", {1, UINT64_MAX}), Catch::Contains("of at least 1"));
 }
 
+TEST_CASE("tools: seconds and rates are numbers with what they may have, and nothing else",
+          "[tools]")
+{
+    CHECK(parse_seconds("5", "--seconds", 10) == 5);
+    CHECK(parse_seconds("2.5", "--seconds", 10) == 2.5);
+    for (const char *wrong : {"", "abc", "5s", "0", "-1", "10.1", "inf", "nan", " 5"}) {
+        CAPTURE(wrong);
+        CHECK_THROWS_WITH(parse_seconds(wrong, "--seconds", 10),
+                          Catch::Contains("--seconds: '" + std::string(wrong) +
+                                          "' is no number of seconds above 0, at most 10"));
+    }
+    CHECK(parse_tc_rate("1gbit", "--rate") == 1000000000);
+    CHECK(parse_tc_rate("1.5Mbit", "--rate") == 1500000);
+    CHECK(parse_tc_rate("2kibit", "--rate") == 2048);
+    CHECK(parse_tc_rate("10kbps", "--rate") == 80000);
+    CHECK(parse_tc_rate("300bit", "--rate") == 300);
+    CHECK(parse_tc_rate("1tbit", "--rate") == 1000000000000);
+    for (const char *wrong : {"", "bogus", "1", "1g", "0gbit", "-1gbit", "1xbit", "1kkbit",
+                              "1 gbit", "gbit", "1gbits", "2tbit", "1e99gbit"}) {
+        CAPTURE(wrong);
+        CHECK_THROWS_AS(parse_tc_rate(wrong, "--rate"), tool_error);
+    }
+}
+
 TEST_CASE("tools: a word that is near a known one is taken for a slip of the finger", "[tools]")
 {
     const word_list verbs = {"drain", "resume"};
@@ -186,6 +217,114 @@ TEST_CASE("tools: frames arrive whole, byte by byte", "[tools]")
     const auto message = other.poll();
     REQUIRE(message);
     CHECK(message->body.number("k") == 1);
+}
+
+namespace {
+
+/** A reception on a port of the system's choice, and who knocks. */
+struct door {
+    door()
+    {
+        fd listener = listen_on(0);
+        sockaddr_in6 address = {};
+        socklen_t length = sizeof(address);
+        REQUIRE(::getsockname(listener.get(), reinterpret_cast<sockaddr *>(&address), &length) ==
+                0);
+        port = ntohs(address.sin6_port);
+        desk.emplace(std::move(listener), "perftest", "run the other one",
+                     [this](const std::string &line) { told.push_back(line); });
+    }
+
+    fd knock(const std::string &bytes = "") const
+    {
+        fd socket = connect_to("127.0.0.1", port, 10000);
+        REQUIRE(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+                static_cast<ssize_t>(bytes.size()));
+        return socket;
+    }
+
+    /** Looks until that many were told of. */
+    void until_told(size_t count, uint64_t now)
+    {
+        for (int i = 0; i < 1000 && told.size() < count; i++) {
+            REQUIRE_FALSE(desk->look(10, now));
+        }
+        REQUIRE(told.size() == count);
+    }
+
+    uint16_t port = 0;
+    std::vector<std::string> told;
+    std::optional<reception> desk;
+};
+
+std::string hello_of(const std::string &tool)
+{
+    const std::string body = "tool=" + tool + "\n";
+    return header("UFXT", CHANNEL_VERSION, 1, static_cast<uint32_t>(body.size())) + body;
+}
+
+std::string all_of(const fd &socket)
+{
+    std::string text;
+    char part[512];
+    for (ssize_t n = 0; (n = ::recv(socket.get(), part, sizeof(part), 0)) != 0;) {
+        pollfd wait = {socket.get(), POLLIN, 0};
+        if (n > 0) {
+            text.append(part, static_cast<size_t>(n));
+        } else if (errno != EAGAIN || ::poll(&wait, 1, 10000) == 0) {
+            break;
+        }
+    }
+    return text;
+}
+
+} // namespace
+
+TEST_CASE("tools: a server tells of each foreign connection once, and waits on", "[tools]")
+{
+    door in;
+    const fd browser = in.knock("GET / HTTP/1.1\r\n\r\n");
+    in.until_told(1, 0);
+    CHECK_THAT(in.told[0], Catch::Contains("closed a connection from 127.0.0.1 port ") &&
+                               Catch::Contains("does not speak the protocol"));
+    in.knock();
+    in.until_told(2, 0);
+    CHECK_THAT(in.told[1], Catch::Contains("closed its connection"));
+    const fd other_tool = in.knock(hello_of("failover"));
+    in.until_told(3, 0);
+    CHECK_THAT(in.told[2], Catch::Contains("run the other one"));
+    CHECK_THAT(all_of(other_tool), Catch::Contains("run the other one"));
+    const fd unasked = in.knock(header("UFXT", CHANNEL_VERSION, 5, 0));
+    in.until_told(4, 0);
+
+    const fd silent = in.knock(), friendly = in.knock(hello_of("perftest"));
+    std::optional<client> found;
+    for (int i = 0; i < 1000 && !found; i++) {
+        found = in.desk->look(10, 0); // time stands still: the silent one keeps nobody waiting
+    }
+    REQUIRE(found);
+    CHECK(found->hello.text("tool") == "perftest");
+    CHECK(in.told.size() == 4);
+}
+
+TEST_CASE("tools: who says nothing is sent away, and so is who is one too many", "[tools]")
+{
+    door in;
+    const fd silent = in.knock();
+    CHECK_FALSE(in.desk->look(10000, 0));
+    CHECK_FALSE(in.desk->look(0, reception::SILENCE_NS));
+    CHECK(in.told.empty());
+    in.until_told(1, reception::SILENCE_NS + 1);
+    CHECK_THAT(in.told[0], Catch::Contains("it says nothing"));
+    CHECK_THAT(all_of(silent), Catch::Contains("it says nothing"));
+
+    std::vector<fd> crowd;
+    for (size_t i = 0; i < reception::GUESTS + 3; i++) {
+        crowd.push_back(in.knock());
+        CHECK_FALSE(in.desk->look(10000, 0));
+    }
+    in.until_told(1 + 3, 0);
+    CHECK_THAT(in.told[3], Catch::Contains("too many"));
 }
 
 TEST_CASE("tools: a hostile or truncated frame is one clear error", "[tools][T09]")

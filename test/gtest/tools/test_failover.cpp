@@ -162,7 +162,13 @@ TEST_CASE("failover: options have sensible defaults and limits", "[tools]")
         {"--output", "b", "host"},
         {"--input", "a", "--output", "b", "host"},
         {"--input", "a", "--log", "b", "host"},
-        {"--input", "a", "--rate", "1gbit", "host"}};
+        {"--input", "a", "--rate", "1gbit", "host"},
+        {"--input", "a", "--output", "b", "--rate", "bogus"},
+        {"--input", "a", "--output", "b", "--rate", ""},
+        {"--input", "a", "--output", "b", "--seconds", "5s"},
+        {"--input", "a", "--output", "b", "--json", ""},
+        {"--input", "a", "--output", "b", "-p", "1234"},
+        {"--output", "b", "-q"}};
     for (const auto &words : wrong) {
         CAPTURE(words);
         try {

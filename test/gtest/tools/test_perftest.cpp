@@ -66,22 +66,29 @@ TEST_CASE("perftest: options default by the test, and cross to the server", "[to
 
 TEST_CASE("perftest: a wrong option is a usage error", "[tools]")
 {
-    const std::vector<std::vector<std::string>> wrong = {{"-z"},
-                                                         {"host"},
-                                                         {"host", "-t", "nonsense"},
-                                                         {"host", "-t", "am_lat", "-s", "big"},
-                                                         {"host", "-t", "am_lat", "-s", "0"},
-                                                         {"host", "-t", "am_lat", "-s", "2G"},
-                                                         {"host", "-t", "fadd", "-s", "16"},
-                                                         {"host", "-t", "am_lat", "-D", "fast"},
-                                                         {"host", "-t", "am_lat", "-n", "x"},
-                                                         {"host", "-t", "am_lat", "-d", ","},
-                                                         {"host", "-t", "am_lat", "-p", "0"},
-                                                         {"failver"},
-                                                         {"host", "-t", "am_lat", "-l"},
-                                                         {"-t", "ucp_am_lat", "-l"},
-                                                         {"host", "-t", "am_bw", "-T", "2"},
-                                                         {"host", "-t", "ucp_am_lat", "-T", "2"}};
+    const std::vector<std::vector<std::string>> wrong = {
+        {"-z"},
+        {"host"},
+        {"host", "-t", "nonsense"},
+        {"host", "-t", "am_lat", "-s", "big"},
+        {"host", "-t", "am_lat", "-s", "0"},
+        {"host", "-t", "am_lat", "-s", "2G"},
+        {"host", "-t", "fadd", "-s", "16"},
+        {"host", "-t", "am_lat", "-D", "fast"},
+        {"host", "-t", "am_lat", "-n", "x"},
+        {"host", "-t", "am_lat", "-d", ","},
+        {"host", "-t", "am_lat", "-p", "0"},
+        {"failver"},
+        {"host", "-t", "am_lat", "-l"},
+        {"-t", "ucp_am_lat", "-l"},
+        {"host", "-t", "am_bw", "-T", "2"},
+        {"host", "-t", "ucp_am_lat", "-T", "2"},
+        {"host", "-t", "am_lat", "-O", "2"},
+        {"host", "-t", "fadd", "-D", "short"},
+        {"host", "-t", "ucp_put_bw", "-D", "bcopy"},
+        {"host", "-t", "ucp_put_bw", "-x", "tcp"},
+        {"host", "-t", "am_bw", "-v", "-N"},
+        {"-l", "-t", "am_bw", "-p", "1234"}};
     for (const auto &words : wrong) {
         CAPTURE(words);
         try {
@@ -90,6 +97,18 @@ TEST_CASE("perftest: a wrong option is a usage error", "[tools]")
         } catch (const tool_error &error) {
             CHECK(error.exit_status() == EXIT_USAGE);
         }
+    }
+}
+
+TEST_CASE("perftest: a server refuses what only its client can say", "[tools]")
+{
+    CHECK(parse({"-p", "1234", "-d", "lo", "-x", "tcp", "-c", "0"}).host.empty());
+    const std::vector<std::vector<std::string>> of_client = {
+        {"-t", "am_lat"}, {"-s", "64"},   {"-n", "5"}, {"-w", "5"}, {"-O", "5"}, {"-T", "1"},
+        {"-D", "short"},  {"--validate"}, {"-f"},      {"-v"},      {"-N"},      {"--json", "a"}};
+    for (const auto &words : of_client) {
+        CAPTURE(words);
+        CHECK_THROWS_WITH(parse(words), Catch::Contains("is for the client"));
     }
 }
 

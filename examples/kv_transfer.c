@@ -37,6 +37,8 @@ struct side {
     ufx_ucp_mem_h mem;
     unsigned long lists; /* receiver: notified of; sender: known to be read */
     unsigned long wrong; /* words that are not what was sent */
+    ufx_ucp_ep_h ep;     /* receiver: leads back to the sender; NULL before its first list */
+    unsigned long answered; /* receiver: lists of which the sender was told that they are read */
     int peer_lost;
 };
 
@@ -86,6 +88,19 @@ static ufx_status_t wait_for(struct side *side, ufx_ucp_request_h request)
 
 static uint64_t word(unsigned long list, unsigned i) { return ((uint64_t)list << 32) + i; }
 
+/* Rails come and go without a word of ours; only the peer's end is one. */
+static void on_event(void *arg, ufx_ucp_ep_h ep, const ufx_ucp_ep_event_t *event)
+{
+    struct side *side = arg;
+    (void)ep;
+    if (event->type == UFX_UCP_EP_EVENT_ERROR) {
+        fprintf(stderr, "kv_transfer: the peer is lost: %s (%s)\n",
+                event->text != NULL ? event->text : "no reason given",
+                ufx_ucs_status_name(event->status));
+    }
+    side->peer_lost |= event->type != UFX_UCP_EP_EVENT_PEER_TRANSFERS_DEAD;
+}
+
 /* ---- The receiver ----------------------------------------------------------------------------*/
 
 static void on_notify(void *arg, ufx_ucp_ep_h ep, uint64_t list, const void *data, size_t length)
@@ -97,7 +112,26 @@ static void on_notify(void *arg, ufx_ucp_ep_h ep, uint64_t list, const void *dat
     }
     side->wrong += list != side->lists; /* twice, or out of turn */
     ++side->lists;
-    check(ufx_ucp_am_send(ep, READ_ID, &list, sizeof(list), NULL, 0, NULL, NULL), "am_send");
+    if (side->ep == NULL) { /* an ep with an event callback is ours to keep */
+        check(ufx_ucp_ep_set_event_cb(ep, on_event, side), "ep_set_event_cb");
+        side->ep = ep;
+    }
+}
+
+/* A callback may not wait until there is room for a message: what it wants to send is noted, and
+ * sent from here, between two calls of progress. */
+static void answer(struct side *side)
+{
+    while (side->answered < side->lists && !side->peer_lost) {
+        const uint64_t list = side->answered;
+        const ufx_status_t status =
+            ufx_ucp_am_send(side->ep, READ_ID, &list, sizeof(list), NULL, 0, NULL, NULL);
+        if (status == UFX_ERR_NO_RESOURCE) {
+            return; /* after the next progress */
+        }
+        check(status, "am_send");
+        ++side->answered;
+    }
 }
 
 static int receive(int channel, unsigned long lists)
@@ -123,6 +157,7 @@ static int receive(int channel, unsigned long lists)
     char end;
     while (recv(channel, &end, 1, MSG_DONTWAIT) != 0) {
         ufx_ucp_worker_progress(side.worker);
+        answer(&side);
     }
     printf("receiver: %lu lists of %lu, %lu wrong words\n", side.lists, lists, side.wrong);
     close_side(&side);
@@ -137,19 +172,6 @@ static ufx_status_t on_read(void *arg, const ufx_ucp_am_t *am)
     (void)am;
     ++side->lists;
     return UFX_OK;
-}
-
-/* Rails come and go without a word of ours; only the peer's end is one. */
-static void on_event(void *arg, ufx_ucp_ep_h ep, const ufx_ucp_ep_event_t *event)
-{
-    struct side *side = arg;
-    (void)ep;
-    if (event->type == UFX_UCP_EP_EVENT_ERROR) {
-        fprintf(stderr, "kv_transfer: the receiver is lost: %s (%s)\n",
-                event->text != NULL ? event->text : "no reason given",
-                ufx_ucs_status_name(event->status));
-        side->peer_lost = 1;
-    }
 }
 
 static void put_list(ufx_ucp_ep_h ep, const struct side *side, ufx_ucp_rkey_h rkey,
@@ -171,7 +193,16 @@ static void put_list(ufx_ucp_ep_h ep, const struct side *side, ufx_ucp_rkey_h rk
         };
     }
     const ufx_ucp_notify_t notify = {.tag = list};
-    check(ufx_ucp_put_list(ep, blocks, BLOCKS, &notify, NULL, NULL), "put_list");
+    ufx_status_t status;
+    /* With queues that are full nothing was posted: make room by progress, and try again. */
+    while ((status = ufx_ucp_put_list(ep, blocks, BLOCKS, &notify, NULL, NULL)) ==
+               UFX_ERR_NO_RESOURCE &&
+           !side->peer_lost) {
+        ufx_ucp_worker_progress(side->worker);
+    }
+    if (!side->peer_lost) {
+        check(status, "put_list");
+    }
 }
 
 static int send_all(int channel, unsigned long lists)

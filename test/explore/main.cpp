@@ -85,9 +85,15 @@ int replay_file(const options &how)
     return found.broken.empty() ? 0 : 1;
 }
 
+bool can_be_read(const std::string &path)
+{
+    std::ifstream file(path);
+    return file.peek() != std::ifstream::traits_type::eof() || file.eof();
+}
+
 int check_unreached(const options &how, const coverage &seen)
 {
-    std::ifstream file(how.unreached);
+    std::ifstream file(how.unreached); // run() has seen that it can be read
     std::vector<std::string> excused;
     std::vector<std::string> impossible;
     std::string line;
@@ -195,6 +201,10 @@ int run(int argc, char **argv)
     }
     if (!how.scenario.empty() && find_scenario(how.scenario) == nullptr) {
         std::cerr << "explore: no scenario is called " << how.scenario << "\n";
+        return 2;
+    }
+    if (!how.unreached.empty() && !can_be_read(how.unreached)) {
+        std::cerr << "explore: cannot read " << how.unreached << " of --unreached\n";
         return 2;
     }
     return how.replay.empty() ? explore_all(how) : replay_file(how);

@@ -164,7 +164,7 @@ def lost_output(table):
                 [PERFTEST, "-l", "-t", "am_lat", "-n", "10", "--json", "-"],
                 [PERFTEST, "failover", "--help"]]
     if os.path.exists(SWHCA):
-        commands += [[SWHCA, "--help"], [SWHCA, "run", "--help"]]
+        commands += [[SWHCA, "--help"], [SWHCA, "run", "--help"], [SWHCA, "--version"]]
     for command in commands:
         for how in (">/dev/full", ">&-"):
             ended = subprocess.run(
@@ -187,11 +187,14 @@ def options_of_failover(table, good):
             ("rate", ["--rate", "bogus"], "--rate: 'bogus' is no rate (write"),
             ("rate of bytes", ["--rate", "1g"], "'1g'"),
             ("report without a name", ["--json", ""], "--json: is empty"),
+            ("report twice", ["--json", "a", "--json", "b"], "--json: is given more than once"),
+            ("rails of namespaces", ["--netns", "yes", "-d", "lo"], "rail0 and rail1"),
             ("port of nobody", ["-p", "1234"], "both sides are here"),
             ("schedule is a word", ["--fault", "nonsense"], "'nonsense'"),
             ("schedule without a rail", ["--fault", "1s:down"], "'1s:down'"),
             ("schedule without a unit", ["--fault", "1:down:rail1"], "is no time"),
-            ("schedule after the end", ["--fault", "9s:down:rail1", "--seconds", "5"], "after"),
+            ("schedule after the end", ["--fault", "9s:down:rail1", "--seconds", "5"],
+             "the last fault is at 9 s, the run ends after 5 s"),
             ("report nowhere", ["--json", nowhere], "No such file"),
             ("report is a folder", ["--json", folder], "not a regular file"),
             ("plot nowhere", ["--plot", table.path("none/plot.svg")], "No such file"),

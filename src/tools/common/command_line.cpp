@@ -99,7 +99,7 @@ void command_line::flag(const std::string &names, bool &to, const std::string &h
 }
 
 void command_line::optional_text(const std::string &names, std::string &to, bool &given,
-                                 const std::string &help)
+                                 const std::string &help, const std::string &kind)
 {
     parser_->app
         .add_option_function<std::vector<std::string>>(
@@ -109,6 +109,7 @@ void command_line::optional_text(const std::string &names, std::string &to, bool
                 to = values.empty() ? "" : values[0];
             },
             help)
+        ->type_name("[" + kind + "]")
         ->expected(0, 1);
 }
 
@@ -156,6 +157,12 @@ void command_line::parse(int argc, char **argv)
         throw finished();
     } catch (const CLI::ExtrasError &) {
         refuse_rest();
+    } catch (const CLI::ArgumentMismatch &error) {
+        const std::string text = error.what();
+        const bool twice = text.find("At Most 1") != std::string::npos;
+        throw usage_error(
+            (twice ? text.substr(0, text.find(':')) + ": is given more than once" : text) +
+            " (try --help)");
     } catch (const CLI::ParseError &error) {
         throw usage_error(std::string(error.what()) + " (try --help)");
     }

@@ -45,7 +45,7 @@ public:
     void flag(const std::string &names, bool &to, const std::string &help);
     /** An option that may come with or without a value. */
     void optional_text(const std::string &names, std::string &to, bool &given,
-                       const std::string &help);
+                       const std::string &help, const std::string &kind);
 
     /** True if the option was on the command line. */
     bool given(const std::string &name) const;

@@ -135,8 +135,10 @@ void choose_seconds(options &o, bool given)
         o.seconds = o.faults.empty() ? 5 : last + 3;
     }
     if (!o.faults.empty() && last >= o.seconds) {
-        throw usage_error("--fault: the last fault is at " + std::to_string(last) +
-                          " s, the run ends after " + std::to_string(o.seconds) + " s");
+        std::ostringstream text; // as short as they were given
+        text << "--fault: the last fault is at " << last << " s, the run ends after " << o.seconds
+             << " s";
+        throw usage_error(text.str());
     }
 }
 
@@ -201,6 +203,9 @@ void check_role(const command_line &line, const options &o)
         refuse(of_one_host, "is for a run with both sides here, without a host");
     } else {
         refuse(of_two_hosts, "is for two hosts: both sides are here, and need none");
+    }
+    if (o.net == network::NAMESPACES) {
+        refuse({"--dev"}, "is not for a run in network namespaces, which has rail0 and rail1");
     }
 }
 

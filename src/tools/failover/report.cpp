@@ -461,7 +461,9 @@ report make_report(const outcome &run)
     const verdict judged = !built.at("advice").is_null() ? verdict::INCONCLUSIVE
                            : built.at("reasons").empty() ? verdict::OK
                                                          : verdict::FAILED;
-    return {built.dump(2) + "\n", show(built, *run.story), judged};
+    // Names of files may be any bytes; JSON is UTF-8.
+    return {built.dump(2, ' ', false, json::error_handler_t::replace) + "\n",
+            show(built, *run.story), judged};
 }
 
 } // namespace ufx::tools::failover

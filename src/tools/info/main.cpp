@@ -126,7 +126,7 @@ options parse(int argc, char **argv)
     line.flag("-f,--full", o.full, "settings with their meaning");
     line.flag("-C,--context", o.context, "a context and a worker as they would be");
     line.list("--dev", o.rails, "for -C: rails, comma separated", "LIST");
-    line.optional_text("--ep-dump", o.dump_pid, o.dump, "state of a live process");
+    line.optional_text("--ep-dump", o.dump_pid, o.dump, "state of a live process", "PID");
     line.text("--rail", o.rail, "a rail of a live process: then drain or resume, and its PID",
               "NAME");
     line.flag("--json", o.json, "for programs (-d, -C, --ep-dump)");

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -168,6 +169,7 @@ TEST_CASE("failover: options have sensible defaults and limits", "[tools]")
         {"--input", "a", "--output", "b", "--seconds", "5s"},
         {"--input", "a", "--output", "b", "--json", ""},
         {"--input", "a", "--output", "b", "-p", "1234"},
+        {"--input", "a", "--output", "b", "--netns", "yes", "-d", "lo"},
         {"--output", "b", "-q"}};
     for (const auto &words : wrong) {
         CAPTURE(words);
@@ -408,6 +410,15 @@ TEST_CASE("failover: the verdict says that the damage was asked for", "[tools]")
     CHECK_THAT(result.text, Catch::Contains("FAILED: 3 chunks lost\n") &&
                                 Catch::Contains("--break=lose tampered with the data, as was"));
     CHECK_THAT(result.json, Catch::Contains("\"break\": \"lose\""));
+}
+
+TEST_CASE("failover: the report is JSON whatever bytes the files are named by", "[tools]")
+{
+    const options wanted = parse({"--input", "a\xff\"", "--output", "b"});
+    const timeline t = story();
+    const auto read = nlohmann::json::parse(make_report(clean_run(wanted, t)).json, nullptr, false);
+    REQUIRE(read.is_object());
+    CHECK(read["input"] == "a\xef\xbf\xbd\"");
 }
 
 TEST_CASE("failover: a rail's name is said once", "[tools]")

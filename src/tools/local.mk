@@ -6,7 +6,7 @@ UNIT_tools_common = %D%/common/channel.cpp %D%/common/command_line.cpp %D%/commo
 	%D%/common/error.cpp %D%/common/fields.cpp %D%/common/nearest.cpp %D%/common/network.cpp \
 	%D%/common/output_file.cpp %D%/common/reception.cpp \
 	%D%/common/rails.cpp %D%/common/signals.cpp %D%/common/socket.cpp %D%/common/units.cpp
-UNIT_tools_scene = %D%/failover/fault_driver.cpp %D%/failover/netns.cpp %D%/failover/options.cpp \
+UNIT_tools_scene = %D%/failover/fault_driver.cpp %D%/failover/hca_faults.cpp %D%/failover/netns.cpp %D%/failover/options.cpp \
 	%D%/failover/process.cpp %D%/failover/schedule.cpp
 UNIT_tools_transfer = %D%/failover/chunk.cpp %D%/failover/inspector.cpp %D%/failover/receiver.cpp \
 	%D%/failover/sender.cpp
@@ -23,7 +23,7 @@ TOOLS_SOURCES = $(UNIT_tools_common) $(UNIT_tools_scene) $(UNIT_tools_transfer) 
 	%D%/common/output_file.h %D%/common/reception.h \
 	%D%/common/rails.h %D%/common/signals.h \
 	%D%/common/socket.h %D%/common/ucp_session.h %D%/common/units.h \
-	%D%/failover/chunk.h %D%/failover/conductor.h %D%/failover/fault_driver.h \
+	%D%/failover/chunk.h %D%/failover/conductor.h %D%/failover/fault_driver.h %D%/failover/hca_faults.h \
 	%D%/failover/inspector.h %D%/failover/main.h %D%/failover/narrator.h %D%/failover/netns.h \
 	%D%/failover/options.h %D%/failover/plot.h %D%/failover/process.h %D%/failover/receiver.h \
 	%D%/failover/report.h %D%/failover/schedule.h %D%/failover/sender.h %D%/failover/timeline.h \

@@ -4,6 +4,7 @@
 
 #include "tools/common/error.h"
 #include "tools/common/units.h"
+#include "tools/failover/hca_faults.h"
 
 #include <cstdlib>
 
@@ -28,25 +29,18 @@ unsigned index_of(const std::string &rail, const std::vector<ufx_ucp_rail_attr_t
     throw usage_error("--fault: there is no rail '" + rail + "' (there are " + known + ")");
 }
 
-bool needs_namespaces(fault_action action)
-{
-    return action != fault_action::DOWN && action != fault_action::UP;
-}
-
 } // namespace
 
 fault_driver::fault_driver(const std::vector<fault> &faults, const namespaces *inside,
                            ucp_session &session, channel &peer)
-    : inside_(inside), session_(session), peer_(peer)
+    : inside_(inside), fabric_(inside == nullptr ? own_fabric() : ""), session_(session),
+      peer_(peer)
 {
     const std::vector<ufx_ucp_rail_attr_t> rails = session.rails();
     std::vector<rail_step> steps;
     for (const fault &one : faults) {
-        if (inside == nullptr && needs_namespaces(one.action)) {
-            throw usage_error(std::string("--fault: ") + fault_action_name(one.action) +
-                              " needs network namespaces, which need root and both sides here");
-        }
         left_.push_back({one, index_of(one.rail, rails)});
+        check_possible(one, rails[left_.back().rail]);
         steps.push_back({one.action, left_.back().rail});
     }
     const std::string impossible = why_impossible(steps);
@@ -77,7 +71,7 @@ void fault_driver::tick(uint64_t now, timeline &story)
             return;
         }
         left_.pop_front();
-        const words run = inside_ != nullptr ? command(one) : words();
+        const words run = command(one);
         story.add(applied_fault{now_ns(), one.what.action, one.rail,
                                 run.empty()
                                     ? std::string("rail") + std::to_string(one.rail) + " " +
@@ -91,7 +85,30 @@ void fault_driver::tick(uint64_t now, timeline &story)
     }
 }
 
+void fault_driver::check_possible(const fault &one, const ufx_ucp_rail_attr_t &rail) const
+{
+    const std::string what = std::string("--fault: ") + fault_action_name(one.action);
+    const bool is_hca = is_on_fabric(fabric_, rail);
+    if (one.action == fault_action::SILENT && !is_hca) {
+        throw usage_error(what + " is for rails of the software ConnectX (see ufx_swhca run)");
+    }
+    const bool is_simple = one.action == fault_action::DOWN || one.action == fault_action::UP;
+    if (!is_simple && !is_hca && inside_ == nullptr) {
+        throw usage_error(what + " needs network namespaces, which need root and both sides here, "
+                                 "or a rail of the software ConnectX (see ufx_swhca run)");
+    }
+}
+
 words fault_driver::command(const step &one) const
+{
+    if (inside_ != nullptr) {
+        return namespace_command(one);
+    }
+    const ufx_ucp_rail_attr_t rail = session_.rails()[one.rail];
+    return is_on_fabric(fabric_, rail) ? hca_command(fabric_, one.what.action, rail.name) : words();
+}
+
+words fault_driver::namespace_command(const step &one) const
 {
     const std::string name = "rail" + std::to_string(one.rail);
     const words sender = {"ip", "-n", inside_->sender_name()};
@@ -113,6 +130,8 @@ words fault_driver::command(const step &one) const
                                name, "nud", "permanent"});
     case fault_action::HEAL:
         return with(receiver, {"neigh", "del", neighbour, "dev", name});
+    case fault_action::SILENT:
+        break; // refused before
     }
     return {};
 }

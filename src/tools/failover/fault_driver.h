@@ -15,7 +15,8 @@ namespace ufx::tools::failover {
 
 class fault_driver {
 public:
-    /** @param inside NULL: faults are made by a ucp call in both processes */
+    /** @param inside NULL: faults of RDMA rails on a software ConnectX are made there, others by a ucp
+     * call in both processes */
     fault_driver(const std::vector<fault> &faults, const namespaces *inside, ucp_session &session,
                  channel &peer);
     ~fault_driver();
@@ -33,13 +34,17 @@ private:
         std::string text;
     };
 
+    /** What makes the fault; empty: a ucp call does. */
     words command(const step &one) const;
+    words namespace_command(const step &one) const;
+    void check_possible(const fault &one, const ufx_ucp_rail_attr_t &rail) const;
     /** A rail that is between two fragments just now is cut a little later. */
     bool would_hit_nothing(const step &one, uint64_t since_start);
     void set_link(const step &one);
     void reap(bool wait);
 
     const namespaces *inside_;
+    std::string fabric_; ///< of the software ConnectX; empty: none
     ucp_session &session_;
     channel &peer_;
     std::deque<step> left_;

@@ -9,6 +9,7 @@
 #include "tools/common/socket.h"
 #include "tools/common/ucp_session.h"
 #include "tools/failover/conductor.h"
+#include "tools/failover/hca_faults.h"
 #include "tools/failover/plot.h"
 #include "tools/failover/receiver.h"
 
@@ -167,7 +168,7 @@ int run_both(options wanted)
         if (wanted.devices.empty()) {
             wanted.devices = LOOPBACK_RAILS;
         }
-        network_text = "loopback, " + wanted.devices;
+        network_text = (own_fabric().empty() ? "loopback, " : "software ConnectX, ") + wanted.devices;
     }
     std::fprintf(wanted.json == "-" ? stderr : stdout, "network: %s\n", network_text.c_str());
     std::fflush(stdout);

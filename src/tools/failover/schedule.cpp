@@ -20,11 +20,12 @@ struct action_name {
     const char *name;
 };
 
-constexpr std::array<action_name, 5> ACTIONS = {{{fault_action::DOWN, "down"},
+constexpr std::array<action_name, 6> ACTIONS = {{{fault_action::DOWN, "down"},
                                                  {fault_action::UP, "up"},
                                                  {fault_action::DELETE, "del"},
                                                  {fault_action::ONEWAY, "oneway"},
-                                                 {fault_action::HEAL, "heal"}}};
+                                                 {fault_action::HEAL, "heal"},
+                                                 {fault_action::SILENT, "silent"}}};
 constexpr double LONGEST_S = 3600;
 
 std::vector<std::string> split(const std::string &text, char by)
@@ -135,7 +136,8 @@ std::string why_hopeless(const std::vector<rail_step> &steps, size_t rails)
         broken = broken || breaks(one.action);
         damage &rail = after[one.rail];
         rail.gone = rail.gone || one.action == fault_action::DELETE;
-        if (one.action == fault_action::DOWN || one.action == fault_action::UP) {
+        if (one.action == fault_action::DOWN || one.action == fault_action::SILENT ||
+            one.action == fault_action::UP) {
             rail.down = breaks(one.action);
         }
         if (one.action == fault_action::ONEWAY || one.action == fault_action::HEAL) {

@@ -11,11 +11,12 @@
 namespace ufx::tools::failover {
 
 enum class fault_action {
-    DOWN,   ///< ip link set down; ends with UP
-    UP,     ///< ip link set up
-    DELETE, ///< ip link del: for ever
-    ONEWAY, ///< the receiver's frames to the sender go to a wrong hardware address; ends with HEAL
-    HEAL
+    DOWN,   ///< the link goes down, and says so; ends with UP
+    UP,     ///< the link comes up
+    DELETE, ///< the device is gone: for ever
+    ONEWAY, ///< data arrives, nothing comes back; ends with HEAL
+    HEAL,
+    SILENT ///< the link goes down and nobody is told; ends with UP
 };
 
 struct fault {
@@ -24,7 +25,7 @@ struct fault {
     std::string rail; ///< a device name, or "railN" from 0
 };
 
-/** "down", "up", "del", "oneway", "heal" */
+/** "down", "up", "del", "oneway", "heal", "silent" */
 const char *fault_action_name(fault_action action);
 
 /** True if the rail carries nothing usable after it. */

@@ -15,8 +15,8 @@ namespace ufx::tools::failover {
 
 class fault_driver {
 public:
-    /** @param inside NULL: faults of RDMA rails on a software ConnectX are made there, others by a ucp
-     * call in both processes */
+    /** @param inside NULL: faults of RDMA rails on a software ConnectX are made there, others by a
+     * ucp call in both processes */
     fault_driver(const std::vector<fault> &faults, const namespaces *inside, ucp_session &session,
                  channel &peer);
     ~fault_driver();

@@ -16,7 +16,8 @@ std::string find_ufx_swhca()
 {
     std::error_code unknown;
     const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", unknown);
-    for (const std::filesystem::path &folder : {own.parent_path(), own.parent_path().parent_path()}) {
+    for (const std::filesystem::path &folder :
+         {own.parent_path(), own.parent_path().parent_path()}) {
         const std::filesystem::path there = folder / "ufx_swhca";
         if (std::filesystem::exists(there, unknown)) {
             return there;
@@ -59,10 +60,9 @@ bool is_on_fabric(const std::string &fabric, const ufx_ucp_rail_attr_t &rail)
 
 words hca_command(const std::string &fabric, fault_action action, const std::string &port)
 {
-    const std::string rule =
-        action == fault_action::HEAL
-            ? rule_of(action) // of all rules: this tool makes one at a time
-            : "hca " + port.substr(0, port.find(':')) + " " + rule_of(action);
+    const std::string rule = action == fault_action::HEAL
+                                 ? rule_of(action) // of all rules: this tool makes one at a time
+                                 : "hca " + port.substr(0, port.find(':')) + " " + rule_of(action);
     // The command is no program of the fabric.
     return {"env", "-u", "LD_PRELOAD", find_ufx_swhca(), "ctl", "--dir", fabric, rule};
 }

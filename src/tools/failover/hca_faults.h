@@ -11,7 +11,8 @@
 
 namespace ufx::tools::failover {
 
-/** Directory of the fabric that this process was started on by `ufx_swhca run`; "" if it was not. */
+/** Directory of the fabric that this process was started on by `ufx_swhca run`; "" if it was not.
+ */
 std::string own_fabric();
 
 /** Whether the rail is a port of a device of that fabric. */

@@ -168,7 +168,8 @@ int run_both(options wanted)
         if (wanted.devices.empty()) {
             wanted.devices = LOOPBACK_RAILS;
         }
-        network_text = (own_fabric().empty() ? "loopback, " : "software ConnectX, ") + wanted.devices;
+        network_text =
+            (own_fabric().empty() ? "loopback, " : "software ConnectX, ") + wanted.devices;
     }
     std::fprintf(wanted.json == "-" ? stderr : stdout, "network: %s\n", network_text.c_str());
     std::fflush(stdout);

@@ -5,6 +5,7 @@
 #include "tools/common/crc32.h"
 #include "tools/common/error.h"
 #include "tools/common/units.h"
+#include "tools/failover/hca_faults.h"
 #include "tools/failover/inspector.h"
 #include "tools/failover/narrator.h"
 #include "tools/failover/options.h"
@@ -131,6 +132,26 @@ TEST_CASE("failover: schedules are read, sorted, and refused with the wrong word
         CAPTURE(wrong);
         CHECK_THROWS_AS(parse_schedule(wrong), tool_error);
     }
+}
+
+TEST_CASE("failover: rails of the software ConnectX are broken by its own rules", "[tools]")
+{
+    ufx_ucp_rail_attr_t rail{};
+    std::strcpy(rail.name, "mlx5_1:1");
+    std::strcpy(rail.transport, "rc_mlx5");
+    CHECK(is_on_fabric("/dev/shm/lab", rail));
+    CHECK_FALSE(is_on_fabric("", rail)); // not started by `ufx_swhca run`
+    const auto rule = [&](const char *schedule) {
+        return hca_command("/dev/shm/lab", parse_schedule(schedule)[0].action, rail.name).back();
+    };
+    CHECK(rule("1s:down:rail1") == "hca mlx5_1 port-down");
+    CHECK(rule("1s:silent:rail1") == "hca mlx5_1 port-down silent");
+    CHECK(rule("1s:up:rail1") == "hca mlx5_1 port-up");
+    CHECK(rule("1s:del:rail1") == "hca mlx5_1 device-fatal");
+    CHECK(rule("1s:oneway:rail1") == "hca mlx5_1 drop responses");
+    CHECK(rule("1s:heal:rail1") == "clear");
+    std::strcpy(rail.transport, "tcp");
+    CHECK_FALSE(is_on_fabric("/dev/shm/lab", rail));
 }
 
 TEST_CASE("failover: options have sensible defaults and limits", "[tools]")

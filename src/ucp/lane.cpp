@@ -54,7 +54,7 @@ ucs::result<parsed_address> parse_address(const core::lane_address &from,
 
 lane::lane(peer &owner_peer, ep *owner, rail &port, const core::lane_ref &ref)
     : peer_(owner_peer), owner_(owner), port_(port), ref_(ref),
-      remote_index_(owner_peer.remote_index(ref.rail))
+      remote_index_(owner_peer.remote_index(ref.rail)), needs_memh_(port.needs_memh())
 {
     quiet_.func = &on_quiet;
     quiet_.self = this;
@@ -156,10 +156,9 @@ void lane::write_probe_slot(ucs::byte_writer &w)
     }
 }
 
-bool lane::serves(const mem *memory) const
+bool lane::is_registered(const mem *memory) const
 {
-    return !port_.needs_memh() ||
-           (memory != nullptr && memory->handle(port_.domain()) != nullptr);
+    return memory != nullptr && memory->handle(port_.domain()) != nullptr;
 }
 
 ufx_status_t lane::connect(const core::lane_address &address, const core::token &peer_tx)

@@ -49,7 +49,7 @@ public:
 
     // Zero copy works with that memory (nullptr: none of ucp's): its device needs no registration,
     // or has one.
-    bool serves(const mem *memory) const;
+    bool serves(const mem *memory) const { return !needs_memh_ || is_registered(memory); }
 
     // Handshake.
     const core::lane_address &address() const { return address_; }
@@ -111,6 +111,7 @@ private:
     struct purge_run;
     friend struct ucs::owner_access;
     lane(peer &owner_peer, ep *owner, rail &port, const core::lane_ref &ref);
+    bool is_registered(const mem *memory) const;
     ufx_status_t open();
     ufx_status_t create_uct(ufx_uct_ep_params_t params);
     ufx_status_t fill_address();
@@ -130,6 +131,7 @@ private:
     rail &port_;
     core::lane_ref ref_;
     unsigned remote_index_;
+    bool needs_memh_;
     ufx_uct_ep_h uct_ = nullptr;
     bool open_ = false;
     bool own_error_ = false;

@@ -35,6 +35,8 @@ public:
 
     // Names the memory at peers; never used again after unmap.
     std::uint64_t id() const { return id_; }
+    // The next one that was made for the same operation.
+    mem *next = nullptr;
     std::byte *address() const { return address_; }
     std::size_t length() const { return length_; }
     // Registration on a domain of context::domains(); nullptr if that domain registers nothing. Any

@@ -21,13 +21,12 @@ ufx_status_t hold(request &r, std::byte *from, std::size_t length, bool is_writt
     if (memory != nullptr && memory->holds(from, length)) {
         return UFX_OK;
     }
-    r.own_memories.reserve(r.own_memories.size() + 1);
     const ucs::result<mem *> made = r.home.ctx().memory.map_local(from, length, is_written);
     if (!made) { // of a range that is valid as such: the memory is not there
         return made.error() == UFX_ERR_INVALID_PARAM ? UFX_ERR_LOCAL_PROT : made.error();
     }
     memory = made.value();
-    r.own_memories.push_back(memory);
+    r.add_own(*memory);
     return UFX_OK;
 }
 

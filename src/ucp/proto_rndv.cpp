@@ -44,13 +44,12 @@ ufx_status_t make_rts(ep &e, request &r, const void *buffer, std::size_t length)
         params.address = from;
         params.length = length;
         params.flags = UFX_UCP_MEM_REMOTE_READ;
-        r.own_memories.reserve(1);
         ucs::result<mem *> made = memory.map(params);
         if (!made) {
             return made.error() == UFX_ERR_INVALID_PARAM ? UFX_ERR_LOCAL_PROT : made.error();
         }
         r.memory = made.value();
-        r.own_memories.push_back(r.memory);
+        r.add_own(*r.memory);
     }
     const std::vector<std::byte> key = memory.pack(*r.memory);
     rts_body body;

@@ -9,6 +9,7 @@
 #include "ucs/entry.h"
 
 #include <new>
+#include <utility>
 
 namespace ufx::ucp {
 
@@ -31,12 +32,17 @@ void request::complete()
     home.requests.push_done(*this);
 }
 
+void request::add_own(mem &memory)
+{
+    memory.next = own_memories;
+    own_memories = &memory;
+}
+
 void request::release_memories()
 {
-    for (mem *each : own_memories) {
-        home.ctx().memory.unmap(*each);
+    while (own_memories != nullptr) {
+        home.ctx().memory.unmap(*std::exchange(own_memories, own_memories->next));
     }
-    own_memories.clear();
 }
 
 void request::on_deadline(void *arg, std::uint64_t)

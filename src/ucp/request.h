@@ -136,7 +136,7 @@ public:
     bool admitted = false;
     bool revoking = false;     // RTS: REVOKE is being sent
     mem *memory = nullptr;           // registration of `payload`
-    std::vector<mem *> own_memories; // made for this operation, end with it
+    mem *own_memories = nullptr; // made for this operation, end with it: a list by mem::next
 
     // ATOMIC.
     void *result = nullptr;
@@ -146,6 +146,7 @@ public:
     ucs::owner<rkey> own_key;
     recv_message *message = nullptr;
 
+    void add_own(mem &memory);
     void release_memories();
 
     std::size_t stream_length() const { return head.size() + payload_length; }

@@ -10,6 +10,7 @@
 #include <ifaddrs.h>
 #include <memory>
 #include <netinet/in.h>
+#include <string_view>
 
 namespace ufx::ucp {
 
@@ -378,7 +379,9 @@ device_address find_device_address(const std::string &device_name)
     }
     const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, &freeifaddrs);
     for (const ifaddrs *entry = list; entry != nullptr; entry = entry->ifa_next) {
-        if (found.interface == entry->ifa_name) {
+        // An address may carry a label such as "eth0:1" in place of its interface's name.
+        const std::string_view label = entry->ifa_name;
+        if (found.interface == label.substr(0, label.find(':'))) {
             (void)take_address(*entry, wanted, found);
         }
     }

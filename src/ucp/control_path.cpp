@@ -88,6 +88,8 @@ ufx_status_t control_path::listen()
         sockaddr_storage address = find_device_address(r->name()).address;
         if (address.ss_family == AF_UNSPEC) {
             // A device without an IP address of its own is controlled by way of the loopback.
+            ufx_info("%s has no IP address: its control connections go by the loopback",
+                     r->name().c_str());
             auto &v4 = reinterpret_cast<sockaddr_in &>(address);
             v4.sin_family = AF_INET;
             v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -305,12 +307,33 @@ void control_path::on_hello(control_conn &conn, const core::control_envelope &en
     introduce(conn, *address, !hello.is_reply);
 }
 
+// Who invents identities must not fill the memory with them.
+bool control_path::takes_guest(std::uint64_t uuid)
+{
+    const auto &peers = worker_.peers();
+    if (peers.size() < max_guests || worker_.find_peer(uuid) != nullptr) {
+        return true;
+    }
+    const auto guests = static_cast<std::size_t>(
+        std::count_if(peers.begin(), peers.end(), [](const auto &p) { return p->eps().empty(); }));
+    if (guests >= max_guests && !told_of_guests_) {
+        told_of_guests_ = true;
+        ufx_warn("more than %zu workers connect and make no ep: further ones are sent away",
+                 max_guests);
+    }
+    return guests < max_guests;
+}
+
 // The other side has said who it is.
 void control_path::introduce(control_conn &conn, const worker_address &address, bool answer)
 {
     if (address.uuid == worker_.uuid() && conn.link != nullptr && conn.link->uuid() == 0) {
         conn.link->fail_waiting(UFX_ERR_UNREACHABLE, UFX_UCP_REFUSED_NONE,
                                 "a worker reaches itself by its address, not by its listener");
+        conn.reset();
+        return;
+    }
+    if (conn.link == nullptr && !takes_guest(address.uuid)) {
         conn.reset();
         return;
     }

@@ -74,6 +74,8 @@ public:
                           std::size_t target, int &error);
 
     control_filter filter;
+    // Peers that came by themselves and have no ep yet; one more is sent away. Fewer in tests.
+    std::size_t max_guests = 4096;
     static constexpr std::size_t max_strangers = 64;
     static constexpr core::time_ns stranger_limit_ns = 5'000'000'000;
 
@@ -85,6 +87,7 @@ private:
     void on_hello(control_conn &conn, const core::control_envelope &envelope,
                   const core::hello_msg &hello);
     void refuse_version(control_conn &conn, std::uint64_t from, bool answer);
+    bool takes_guest(std::uint64_t uuid);
     void introduce(control_conn &conn, const worker_address &address, bool answer);
     void join_waiting(control_conn &conn, peer &found);
     void greet(control_conn &conn, std::uint64_t dst, bool reply);
@@ -96,6 +99,7 @@ private:
     std::vector<std::unique_ptr<control_conn>> conns_;
     std::vector<std::unique_ptr<control_link>> links_;
     bool swept_ = true;
+    bool told_of_guests_ = false; // once
 };
 
 } // namespace ufx::ucp

@@ -211,6 +211,9 @@ void ep::on_error(ufx_status_t status, core::cause why, core::refusal code)
         return;
     }
     std::string text = std::string("the ep failed: ") + core::name_of(why);
+    if (why == core::cause::PEER_GAVE_UP) {
+        text = "the peer ended the ep before its own operations had ended";
+    }
     if (code != core::refusal::NONE) {
         text = std::string("the peer refused: ") + core::text_of(code);
     } else if (why == core::cause::PEER_DEAD) {
@@ -245,7 +248,7 @@ void ep::end_starving()
     starved_ = false;
     if (peer_ != nullptr && !close_sent_) {
         close_sent_ = true;
-        peer_->close_ep(*this);
+        peer_->close_ep(*this, true);
     }
 }
 
@@ -258,6 +261,7 @@ void ep::fail(event what)
     events_.push_back(std::move(what));
     const event &told = events_.back();
     failed_ = true;
+    was_cut_ = was_cut_ || told.type == UFX_UCP_EP_EVENT_ERROR;
     if (!closing_) {
         state_ = UFX_UCP_EP_FAILED;
     }
@@ -337,6 +341,7 @@ ufx_status_t ep::close(ufx_ucp_close_mode_t mode, const ufx_ucp_op_params_t *par
 void ep::force()
 {
     forced_ = true;
+    was_cut_ = was_cut_ || !tx.idle();
     or_fail([this] { tx.abandon(UFX_ERR_CANCELED); });
 }
 
@@ -347,7 +352,7 @@ bool ep::progress_close()
         if (peer_ == nullptr) {
             closed_ = true;
         } else {
-            peer_->close_ep(*this);
+            peer_->close_ep(*this, was_cut_);
         }
     }
     return closed_ && tx.idle();

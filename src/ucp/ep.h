@@ -126,6 +126,7 @@ private:
     bool closed_ = false;
     bool failed_ = false;
     bool forced_ = false;
+    bool was_cut_ = false; // operations did not end by themselves
     bool unattended_ = false;
     bool starved_ = false;
     ucs::handle close_request_ = 0;

@@ -19,7 +19,7 @@ namespace ufx::ucp {
 
 // ---- The address that crosses in LANE_REQ and LANE_REP ----------------------------------------
 //   u8 length + device address, u8 length + iface address, u8 length + ep address; for a probe lane
-//   u64 address of the sender's probe slot, u8 length + packed key.
+//   u64 address of the sender's probe place, u8 length + packed key.
 
 namespace {
 
@@ -82,6 +82,9 @@ lane::~lane()
     if (has_probe_rkey) {
         ufx_uct_md_rkey_release(port_.md(), &probe_rkey);
     }
+    if (probe_place_) {
+        port_.probes().give_back(*probe_place_);
+    }
 }
 
 const ufx_uct_iface_attr_t &lane::attr() const
@@ -91,6 +94,13 @@ const ufx_uct_iface_attr_t &lane::attr() const
 
 ufx_status_t lane::open()
 {
+    if (owner_ == nullptr) {
+        const auto place = port_.probes().take();
+        if (!place) {
+            return place.error();
+        }
+        probe_place_ = *place;
+    }
     if ((attr().caps & UFX_UCT_CAP_CONNECT_TO_EP) != 0) {
         const ufx_status_t created = create_uct({});
         if (created != UFX_OK) {
@@ -135,7 +145,7 @@ ufx_status_t lane::fill_address()
         }
     }
     if (owner_ == nullptr) {
-        write_probe_slot(w);
+        write_probe_place(w);
     }
     if (!w.ok()) {
         ufx_error("%s: addresses of this transport do not fit into a handshake",
@@ -146,13 +156,13 @@ ufx_status_t lane::fill_address()
     return UFX_OK;
 }
 
-void lane::write_probe_slot(ucs::byte_writer &w)
+void lane::write_probe_place(ucs::byte_writer &w)
 {
     const std::size_t size = port_.probe_key_size();
-    w.le64(reinterpret_cast<std::uintptr_t>(port_.probe_slot(peer_.slot())));
+    w.le64(reinterpret_cast<std::uintptr_t>(port_.probes().target(*probe_place_)));
     w.u8(static_cast<std::uint8_t>(size));
     if (std::byte *key = w.reserve(size); key != nullptr && size > 0) {
-        (void)port_.pack_probe_key(key);
+        (void)ufx_uct_md_mkey_pack(port_.md(), port_.probes().memh(*probe_place_), key);
     }
 }
 

@@ -102,6 +102,8 @@ public:
     std::uint64_t probe_addr = 0;
     ufx_uct_rkey_bundle_t probe_rkey{UFX_UCT_INVALID_RKEY, nullptr};
     bool has_probe_rkey = false;
+    // In the memory of port().probes().
+    unsigned probe_place() const { return probe_place_.value_or(0); }
 
 private:
     struct completion : ufx_uct_completion_t {
@@ -115,7 +117,7 @@ private:
     ufx_status_t open();
     ufx_status_t create_uct(ufx_uct_ep_params_t params);
     ufx_status_t fill_address();
-    void write_probe_slot(ucs::byte_writer &w);
+    void write_probe_place(ucs::byte_writer &w);
     void nop_done(ufx_status_t status);
     ufx_uct_ep_attr_t look() const;
     void report_quiet(ufx_status_t status);
@@ -133,6 +135,7 @@ private:
     unsigned remote_index_;
     bool needs_memh_;
     ufx_uct_ep_h uct_ = nullptr;
+    std::optional<unsigned> probe_place_; // of probe lanes
     bool open_ = false;
     bool own_error_ = false;
     bool closed_in_order_ = true;

@@ -37,8 +37,8 @@ struct peer::resent {
     ucs::timer timer;
 };
 
-peer::peer(worker &w, const worker_address &address, unsigned slot)
-    : worker_(w), address_(address), slot_(slot), starter_(w.uuid() < address.uuid),
+peer::peer(worker &w, const worker_address &address)
+    : worker_(w), address_(address), starter_(w.uuid() < address.uuid),
       cfg_(core_config(w.cfg(), w.uuid() ^ address.uuid)), core_(cfg_, starter_),
       wake_(&on_timer, this)
 {
@@ -324,10 +324,10 @@ ep *peer::find_ep(core::ep_id own) const
     return at != eps_.end() ? *at : nullptr;
 }
 
-void peer::close_ep(ep &e)
+void peer::close_ep(ep &e, bool is_cut)
 {
     event([&](core::peer &m, core::time_ns at, core::action_list &out) {
-        m.close_ep(e.id(), at, out);
+        m.close_ep(e.id(), is_cut, at, out);
     });
 }
 

@@ -30,7 +30,7 @@ class worker;
 
 class peer {
 public:
-    peer(worker &w, const worker_address &address, unsigned slot);
+    peer(worker &w, const worker_address &address);
     // Both ends of the eps to the own worker.
     static void make_twins(peer &starter, peer &answerer, core::rail_id rail);
     ~peer();
@@ -41,8 +41,6 @@ public:
     std::uint64_t uuid() const { return address_.uuid; }
     bool is_self() const { return twin_ != nullptr; }
     const worker_address &address() const { return address_; }
-    // A small number, other than that of the worker's other peers.
-    unsigned slot() const { return slot_; }
     const core::config &core_cfg() const { return cfg_; }
     core::peer &machine() { return core_; }
     const core::peer &machine() const { return core_; }
@@ -109,13 +107,13 @@ public:
     ep *find_ep(core::ep_id own) const;
     const std::vector<ep *> &eps() const { return eps_; }
     void forget_ep(ep &e);
-    void close_ep(ep &e);
+    void close_ep(ep &e, bool is_cut);
     std::uint64_t next_connection() { return next_connection_++; }
     void saw_connection(std::uint64_t connection);
     bool is_dead() const { return core_.is_dead(); }
-    // Nothing needs this object any more.
     // A pair of ports that was not matched and only stands in: it says nothing of its ports' state.
     bool is_crossed(core::rail_id id) const;
+    // Nothing needs this object any more.
     bool is_over() const { return is_dead() && eps_.empty() && actions_.empty(); }
     // EOF and refused everywhere, another uuid, or silence for UFX_PEER_TIMEOUT.
     void declare_dead(const char *why);
@@ -163,6 +161,8 @@ private:
     bool may_pair(core::rail_id id) const;
     void learn_rail(const core::control_msg &msg);
     void lane_failed(const core::lane_ref &ref, core::cause why);
+    // `otherwise`: why it failed if `status` does not say more.
+    void lane_not_made(const core::lane_ref &ref, ufx_status_t status, core::cause otherwise);
     core::landed_position token_of(const core::lane_ref &ref) const;
     void pair_or_accept(const core::act::incoming_ep &a, const core::lane_name &lane,
                         std::uint64_t connection, core::error_mode mode);
@@ -198,7 +198,6 @@ private:
 
     worker &worker_;
     worker_address address_;
-    unsigned slot_;
     bool starter_;
     core::config cfg_;
     core::peer core_;

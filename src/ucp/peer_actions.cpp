@@ -99,12 +99,40 @@ void peer::lane_failed(const core::lane_ref &ref, core::cause why)
     });
 }
 
+// What is no fault of the device speaks neither against it nor against the rail.
+void peer::lane_not_made(const core::lane_ref &ref, ufx_status_t status, core::cause otherwise)
+{
+    const auto refuse = [&](core::refusal code) {
+        event([&](core::peer &m, core::time_ns at, core::action_list &out) {
+            m.lane_not_made(ref, code, at, out);
+        });
+    };
+    switch (status) {
+    case UFX_ERR_BAD_MESSAGE:
+        refuse(core::refusal::BAD_ADDRESS);
+        break;
+    case UFX_ERR_NO_MEMORY:
+    case UFX_ERR_NO_RESOURCE:
+        refuse(core::refusal::RESOURCE);
+        break;
+    case UFX_ERR_NO_ELEM:
+        refuse(core::refusal::INTERNAL);
+        break;
+    case UFX_ERR_NET_UNREACHABLE:
+        lane_failed(ref, core::cause::NET_UNREACHABLE);
+        break;
+    default:
+        lane_failed(ref, otherwise);
+        break;
+    }
+}
+
 void peer::act(const core::act::create_lane &a)
 {
     rail *port = local_port(a.lane.rail);
     ep *owner = a.lane.ep != 0 ? find_ep(a.lane.ep) : nullptr;
     if (port == nullptr || (owner == nullptr && a.lane.ep != 0)) {
-        lane_failed(a.lane, core::cause::OWN_QP_ERROR);
+        lane_not_made(a.lane, UFX_ERR_NO_ELEM, core::cause::OWN_QP_ERROR);
         return;
     }
     auto made = lane::create(*this, owner, *port, a.lane);
@@ -115,8 +143,7 @@ void peer::act(const core::act::create_lane &a)
     if (status != UFX_OK) {
         ufx_info("%s: cannot make a lane to %016lx: %s", port->name().c_str(), uuid(),
                  ufx_ucs_status_string(status));
-        lane_failed(a.lane, status == UFX_ERR_NET_UNREACHABLE ? core::cause::NET_UNREACHABLE
-                                                              : core::cause::OWN_QP_ERROR);
+        lane_not_made(a.lane, status, core::cause::OWN_QP_ERROR);
         return;
     }
     const core::lane_address address = (*made)->address();
@@ -140,7 +167,7 @@ void peer::act(const core::act::connect_lane &a)
     if (status != UFX_OK) {
         ufx_info("%s: cannot connect a lane to %016lx: %s", l->port().name().c_str(), uuid(),
                  ufx_ucs_status_string(status));
-        lane_failed(a.lane, core::cause::NET_UNREACHABLE);
+        lane_not_made(a.lane, status, core::cause::NET_UNREACHABLE);
         return;
     }
     event([&](core::peer &m, core::time_ns at, core::action_list &out) {

@@ -18,7 +18,7 @@ prober::prober(lane &over) : lane_(over), stamp_(ucs::random_uuid())
 // Word 0 goes out, word 1 comes back.
 std::uint64_t *prober::scratch(unsigned word)
 {
-    return reinterpret_cast<std::uint64_t *>(lane_.port().probe_scratch(lane_.remote().slot())) +
+    return reinterpret_cast<std::uint64_t *>(lane_.port().probes().scratch(lane_.probe_place())) +
            word;
 }
 
@@ -37,7 +37,8 @@ void prober::post()
     }
     const bool write = step_ == step::WRITE;
     *scratch(0) = stamp_ + round_;
-    ufx_uct_iov_t iov{scratch(write ? 0 : 1), sizeof(std::uint64_t), lane_.port().probe_memh()};
+    ufx_uct_iov_t iov{scratch(write ? 0 : 1), sizeof(std::uint64_t),
+                      lane_.port().probes().memh(lane_.probe_place())};
     comp_.count = 1;
     comp_.status = UFX_OK;
     const ufx_status_t status = write ? ufx_uct_ep_put_zcopy(lane_.uct(), &iov, 1, lane_.probe_addr,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A local port of rails: iface, events, stalls, probe region.
+// A local port of rails: iface, events, stalls.
 #include "ucp/rail.h"
 
 #include "ucp/am_wire.h"
@@ -10,6 +10,7 @@
 #include "ucp/ep_rx.h"
 #include "ucp/lane.h"
 #include "ucp/peer.h"
+#include "ucp/rail_needs.h"
 #include "ucp/worker.h"
 #include "ucs/entry.h"
 #include "ucs/log.h"
@@ -60,7 +61,9 @@ ucs::result<ucs::owner<rail>> rail::create(worker &w, const device &dev, unsigne
 
 ufx_status_t rail::open()
 {
-    md_handle_ = worker_.ctx().domains()[md_].handle();
+    const memory_domain &md = worker_.ctx().domains()[md_];
+    md_handle_ = md.handle();
+    probes_.open(md_handle_, (md.attr().flags & UFX_UCT_MD_FLAG_REG) != 0);
     ufx_uct_iface_params_t params{};
     params.field_mask = UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME |
                         UFX_UCT_IFACE_PARAM_WORKER | UFX_UCT_IFACE_PARAM_ERR_HANDLER |
@@ -83,33 +86,20 @@ ufx_status_t rail::open()
     if (status != UFX_OK) {
         return status;
     }
+    status = check_rail(name_, attr_, probe_key_size(), published_size());
+    if (status != UFX_OK) {
+        return status;
+    }
     port_active_ = attr_.port_active != 0;
     status = ufx_uct_iface_set_am_handler(iface_, uct_am_control, &on_control_am, this);
     if (status == UFX_OK) {
         status = ufx_uct_iface_set_am_handler(iface_, uct_am_data, &on_data_am, this);
     }
-    return status != UFX_OK ? status : open_probe_region();
-}
-
-ufx_status_t rail::open_probe_region()
-{
-    if ((worker_.ctx().domains()[md_].attr().flags & UFX_UCT_MD_FLAG_REG) == 0) {
-        return UFX_OK;
-    }
-    ufx_uct_mem_params_t params{};
-    params.field_mask = UFX_UCT_MEM_PARAM_ADDRESS | UFX_UCT_MEM_PARAM_LENGTH;
-    params.address = probe_.data();
-    params.length = probe_.size();
-    const ufx_status_t status = ufx_uct_md_mem_reg(md_handle_, &params, &probe_memh_);
-    has_probe_ = status == UFX_OK;
     return status;
 }
 
 rail::~rail()
 {
-    if (has_probe_) {
-        (void)ufx_uct_md_mem_dereg(md_handle_, probe_memh_);
-    }
     if (iface_ != nullptr) {
         ufx_uct_iface_close(iface_);
     }
@@ -117,12 +107,16 @@ rail::~rail()
 
 std::size_t rail::probe_key_size() const
 {
-    return has_probe_ ? worker_.ctx().domains()[md_].attr().rkey_packed_size : 0;
+    const ufx_uct_md_attr_t &md = worker_.ctx().domains()[md_].attr();
+    return (md.flags & UFX_UCT_MD_FLAG_REG) != 0 ? md.rkey_packed_size : 0;
 }
 
-ufx_status_t rail::pack_probe_key(void *to) const
+// At most, for the device may have got an IPv6 address by then.
+std::size_t rail::published_size() const
 {
-    return ufx_uct_md_mkey_pack(md_handle_, probe_memh_, to);
+    rail_address longest = read_address();
+    longest.control.ss_family = AF_INET6;
+    return encode(longest).size();
 }
 
 rail_address rail::read_address() const

@@ -11,13 +11,12 @@
 #include "ucp/address.h"
 #include "ucp/core/types.h"
 #include "ucp/handles.h"
-#include "ucs/mapping.h"
+#include "ucp/probe_memory.h"
 #include "ucs/owner.h"
 #include "ucs/result.h"
 
 #include <ufx/uct.h>
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -29,10 +28,6 @@ struct device;
 
 class rail {
 public:
-    // Bytes of the region that peers probe, and of one peer's part of it.
-    static constexpr std::size_t probe_bytes = 4096;
-    static constexpr std::size_t probe_slot_bytes = 64;
-
     static ucs::result<ucs::owner<rail>> create(worker &w, const device &dev, unsigned index);
     ~rail();
     rail(const rail &) = delete;
@@ -55,16 +50,9 @@ public:
     rail_address read_address() const;
     // By what its transport knows.
     bool reaches(const rail_address &other) const;
-    // Registered memory that peers probe, each in a slot of its own.
-    std::uint8_t *probe_slot(unsigned peer)
-    {
-        return probe_.data() + peer % (probe_bytes / probe_slot_bytes) * probe_slot_bytes;
-    }
-    // Registered memory for own probes of that peer.
-    std::uint8_t *probe_scratch(unsigned peer) { return probe_slot(peer) + probe_bytes; }
-    ufx_uct_mem_h probe_memh() const { return probe_memh_; }
+    probe_memory &probes() { return probes_; }
     std::size_t probe_key_size() const;
-    ufx_status_t pack_probe_key(void *to) const;
+    std::size_t published_size() const;
     // Index into context::domains(), and share of striped traffic.
     std::size_t domain() const { return md_; }
     // Its device needs local buffers registered.
@@ -94,7 +82,6 @@ private:
     friend struct ucs::owner_access;
     rail(worker &w, const device &dev, unsigned index);
     ufx_status_t open();
-    ufx_status_t open_probe_region();
     void check_stall(lane &l, core::time_ns now, core::time_ns active);
     core::time_ns stall_limit(const lane &l, const ufx_uct_ep_attr_t &now) const;
     void port_changed(bool active, const char *text);
@@ -120,9 +107,7 @@ private:
     bool injected_down_ = false;
     core::time_ns next_port_poll_ = 0;
     std::vector<lane *> lanes_;
-    alignas(64) std::array<std::uint8_t, 2 * probe_bytes> probe_{};
-    ufx_uct_mem_h probe_memh_ = nullptr;
-    bool has_probe_ = false;
+    probe_memory probes_;
 };
 
 } // namespace ufx::ucp

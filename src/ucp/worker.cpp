@@ -406,7 +406,7 @@ ucs::result<peer *> worker::get_peer(const worker_address &address)
     if (peer *known = find_peer(address.uuid)) {
         return known;
     }
-    peers_.push_back(ucs::make_owner<peer>(*this, address, next_slot_++));
+    peers_.push_back(ucs::make_owner<peer>(*this, address));
     peer &made = *peers_.back();
     (void)control_->link_to(address, made);
     next_poll_ = 0;
@@ -420,8 +420,8 @@ ucs::result<peer *> worker::self_peer()
     }
     if (twins_.empty()) {
         const worker_address own = make_address();
-        twins_.push_back(ucs::make_owner<peer>(*this, own, next_slot_++));
-        twins_.push_back(ucs::make_owner<peer>(*this, own, next_slot_++));
+        twins_.push_back(ucs::make_owner<peer>(*this, own));
+        twins_.push_back(ucs::make_owner<peer>(*this, own));
         const auto index = static_cast<std::uint8_t>(self_rail_->index());
         peer::make_twins(*twins_[0], *twins_[1], rail_id_of({index, index}));
     }

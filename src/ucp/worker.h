@@ -177,7 +177,6 @@ private:
     ucs::owner<rail> self_rail_;
     std::unique_ptr<control_path> control_;
     ucs::owner<debug_socket> debug_; // if UFX_DEBUG_SOCKET asks for it
-    unsigned next_slot_ = 0;
     std::vector<ucs::owner<peer>> peers_;
     std::vector<ucs::owner<peer>> twins_; // none, or both ends of the eps to the own worker
     ucs::handle_table<ep> eps_;

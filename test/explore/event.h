@@ -47,9 +47,9 @@ enum class step : std::uint8_t {
     CLOSE,    // the user of `side` closes the ep
     DIE,      // the process of `side` is killed
     DISOWN,   // `side` declares a peer dead that lives
-    BROKEN,   // making or connecting the uct ep of that lane fails
-    WEDGE,    // the QP of that lane at `side` will not close: it goes on to receive
-    FLUSH,    // `side` flushes the ep (no fault, but it takes from the budget)
+    BROKEN, // making or connecting the uct ep of that lane fails; a = 1: by no fault of the device
+    WEDGE,  // the QP of that lane at `side` will not close: it goes on to receive
+    FLUSH,  // `side` flushes the ep (no fault, but it takes from the budget)
     COUNT
 };
 

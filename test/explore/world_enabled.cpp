@@ -177,6 +177,10 @@ void world::add_link_faults(std::vector<event> &out, const link &l, std::uint8_t
     const bool made = l.ends[side] != end_state::CREATING && l.ends[side] != end_state::CLOSED;
     if (!made && allowed(step::BROKEN)) {
         out.push_back(about(step::BROKEN, side, l));
+        if (l.ends[side] == end_state::CREATING || l.connecting[side]) {
+            out.push_back(about(step::BROKEN, side, l));
+            out.back().a = 1;
+        }
     }
     const bool open = l.ends[side] == end_state::OPEN;
     if (open && allowed(step::QP_ERROR)) {

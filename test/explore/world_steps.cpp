@@ -250,7 +250,13 @@ void world::do_lane_fault(const event &e, link &l)
             break;
         }
         [[fallthrough]];
-    default: // RESET, BROKEN
+    case step::BROKEN:
+        if (e.a != 0) {
+            sides_[e.side].peer.lane_not_made(l.ref, core::refusal::RESOURCE, now_, actions_);
+            break;
+        }
+        [[fallthrough]];
+    default: // RESET
         lane_error(e.side, l, core::cause::CONNECTION_RESET);
         break;
     }
@@ -386,7 +392,7 @@ void world::do_user(const event &e)
         break;
     case step::CLOSE:
         kept(e.side, e.ep).closing = true;
-        s.peer.close_ep(e.ep, now_, actions_);
+        s.peer.close_ep(e.ep, false, now_, actions_); // all is done
         break;
     case step::FLUSH:
         kept(e.side, e.ep).flush = kept(e.side, e.ep).gate.close();

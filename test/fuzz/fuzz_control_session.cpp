@@ -84,7 +84,7 @@ public:
             peer_.rail_soft(rail, sign::STALL, cause::STALL, now_, out_);
             break;
         case 9:
-            peer_.close_ep(own_ep, now_, out_);
+            peer_.close_ep(own_ep, (where & 1) != 0, now_, out_);
             break;
         }
         perform();

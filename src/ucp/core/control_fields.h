@@ -89,7 +89,10 @@ template <class V> void fields(V &v, auto &m, admin_msg *)
     v(m.serial); v(m.rail); v.choice(m.action, 2);
 }
 template <class V> void fields(V &v, auto &m, admin_ack_msg *) { v(m.serial); v(m.rail); }
-template <class V> void fields(V &v, auto &m, ep_close_msg *) { ep_pair_fields(v, m); v(m.window); }
+template <class V> void fields(V &v, auto &m, ep_close_msg *)
+{
+    ep_pair_fields(v, m); v(m.is_cut); v(m.window);
+}
 template <class V> void fields(V &v, auto &m, ep_close_ack_msg *)
 {
     ep_pair_fields(v, m); v(m.window);

@@ -210,6 +210,7 @@ struct admin_ack_msg {
 struct ep_close_msg {
     ep_id src_ep = 0;
     ep_id dst_ep = 0;
+    bool is_cut = false; // operations of the sender did not end by themselves
     core::window window;
     bool operator==(const ep_close_msg &) const = default;
 };

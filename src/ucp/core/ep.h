@@ -146,7 +146,7 @@ private:
 
     lane_slot &slot(rail_id rail);
     void ask_window(time_ns now, action_list &out);
-    // Decides every fragment that was outstanding on a lane; section "Tokens" of the design.
+    // Decides every fragment that was outstanding on a lane; see docs/failover.md.
     void judge(const lane_ref &lane, const seal_msg *seal, std::span<const purged_op> ops,
                action_list &out);
     enum class fate : std::uint8_t { DONE, REPLAY, AMBIGUOUS };
@@ -167,6 +167,7 @@ private:
     cause end_why_ = cause::NONE;
     refusal end_code_ = refusal::NONE;
     bool closing_ = false; // close_ep was called
+    bool is_cut_ = false;  // as close_ep said
     bool close_acked_ = false;
     bool closed_told_ = false;
     bool window_req_armed_ = false;

@@ -102,6 +102,7 @@ public:
     void created(lane_env &env, epoch_t epoch, const lane_address &address, const token &tx);
     void connected(lane_env &env, epoch_t epoch);
     void failed(lane_env &env, epoch_t epoch, cause why);
+    void not_made(lane_env &env, epoch_t epoch, refusal code);
     void quiet(lane_env &env, epoch_t epoch, bool own_error);
     void receives_drained(lane_env &env, epoch_t epoch);
     void token_read(lane_env &env, epoch_t epoch, const landed_position &landed);
@@ -139,6 +140,7 @@ private:
     bool answer_again(lane_env &env, epoch_t epoch);
     void become_live(lane_env &env);
     void begin_seal(lane_env &env, cause why);
+    void give_up_making(lane_env &env, cause why, refusal code);
     void end_shaking(lane_env &env, lane_state to);
     void kill_and_tell(lane_env &env, cause why);
     bool reached_answerer() const;

@@ -85,16 +85,36 @@ void lane_slot::failed(lane_env &env, epoch_t epoch, cause why)
     }
     if (is_live() || reached_answerer()) {
         begin_seal(env, why);
-    } else if (step_ == shake_step::CREATING) {
+    } else {
+        give_up_making(env, why, refusal::DEVICE_DOWN);
+    }
+}
+
+void lane_slot::not_made(lane_env &env, epoch_t epoch, refusal code)
+{
+    if (epoch != epoch_ || (step_ != shake_step::CREATING && step_ != shake_step::CONNECTING)) {
+        return;
+    }
+    if (is_probe()) {
+        end_shaking(env, lane_state::GONE);
+        env.hard_sign = cause::PROBE_FAILED;
+        return;
+    }
+    give_up_making(env, cause::REFUSED, code);
+}
+
+// Nothing was posted on it, nothing received.
+void lane_slot::give_up_making(lane_env &env, cause why, refusal code)
+{
+    if (step_ != shake_step::CREATING) {
+        kill_and_tell(env, why);
+    } else {
         if (!env.starter) {
-            send_refused(env, refusal::DEVICE_DOWN, epoch, false);
+            send_refused(env, code, epoch_, false);
         }
         end_shaking(env, lane_state::GONE);
-        retry_later(env, 0);
-    } else {
-        kill_and_tell(env, why);
-        retry_later(env, 0);
     }
+    retry_later(env, 0);
 }
 
 void lane_slot::begin_seal(lane_env &env, cause why)

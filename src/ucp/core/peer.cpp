@@ -154,6 +154,11 @@ void peer::lane_failed(const lane_ref &lane, cause why, time_ns now, action_list
     on_ref(lane, now, out, [&](lane_slot &l, lane_env &env) { l.failed(env, lane.epoch, why); });
 }
 
+void peer::lane_not_made(const lane_ref &lane, refusal code, time_ns now, action_list &out)
+{
+    on_ref(lane, now, out, [&](lane_slot &l, lane_env &env) { l.not_made(env, lane.epoch, code); });
+}
+
 void peer::lane_quiet(const lane_ref &lane, bool own_error, time_ns now, action_list &out)
 {
     on_ref(lane, now, out,
@@ -283,19 +288,20 @@ void peer::check_closed(ep &e, action_list &out)
 void peer::send_close(ep &e, time_ns now, action_list &out)
 {
     if (e.closing_ && !e.close_acked_) {
-        out.push_back(
-            act::send{ep_close_msg{e.id_, e.peer_id_, e.rx_.window()}, e.close_.attempts()});
+        out.push_back(act::send{ep_close_msg{e.id_, e.peer_id_, e.is_cut_, e.rx_.window()},
+                                e.close_.attempts()});
         out.push_back(act::arm_timer{{timer_kind::EP_CLOSE, 0, e.id_, 0}, now + e.close_.next()});
     }
 }
 
-void peer::close_ep(ep_id own, time_ns now, action_list &out)
+void peer::close_ep(ep_id own, bool is_cut, time_ns now, action_list &out)
 {
     ep *e = find_ep(own);
     if (e == nullptr || e->closing_) {
         return;
     }
     e->closing_ = true;
+    e->is_cut_ = is_cut;
     if (!dead_) {
         send_close(*e, now, out);
     }

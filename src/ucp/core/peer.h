@@ -26,8 +26,8 @@ public:
                 action_list &out);
     // Answers act::incoming_ep when no ep is to be made.
     void refuse_ep(const control_msg &msg, refusal code, action_list &out);
-    // Flush or cancel first. Ends in ep_closed.
-    void close_ep(ep_id own, time_ns now, action_list &out);
+    // Flush or cancel first; `is_cut`: operations were canceled, or had failed. Ends in ep_closed.
+    void close_ep(ep_id own, bool is_cut, time_ns now, action_list &out);
     // After ep_closed, or after ep_error if the user destroys a dead ep.
     void forget_ep(ep_id own);
 
@@ -41,6 +41,9 @@ public:
     void lane_created(const lane_ref &lane, const lane_address &address, const token &tx,
                       time_ns now, action_list &out);
     void lane_connected(const lane_ref &lane, time_ns now, action_list &out);
+    // A lane could not be made or connected though nothing is wrong with the device: `code` tells
+    // the peer, and speaks neither against the rail nor for a second error of the lane.
+    void lane_not_made(const lane_ref &lane, refusal code, time_ns now, action_list &out);
     // An error of the uct ep, or an op's deadline on a posted fragment.
     void lane_failed(const lane_ref &lane, cause why, time_ns now, action_list &out);
     // `own_error`: the QP was in ERR before quiesce_lane, and its first error CQE was not
@@ -177,6 +180,7 @@ private:
     template <class M, class F>
     bool to_lane(const M &msg, time_ns now, action_list &out, F event);
     static void refuse(const lane_name &theirs, refusal code, bool of_want, action_list &out);
+    bool is_unknown(const seal_msg &msg);
     void seal_unknown(const seal_msg &msg, time_ns now, action_list &out);
     ep *ep_of(ep_id own, ep_id theirs);
     void window_timer(ep &e, time_ns now, action_list &out);

@@ -113,6 +113,9 @@ void peer::on_msg(const lane_refused_msg &msg, time_ns now, action_list &out)
 
 void peer::on_msg(const seal_msg &msg, time_ns now, action_list &out)
 {
+    if (!book_.has_room() && is_unknown(msg)) {
+        return; // it comes again, when the peer has acked what it asked for before
+    }
     out.push_back(act::send{seal_ack_msg{msg.seal_id}, 0});
     if (!to_lane(msg, now, out, [](auto &l, auto &env, auto &m) { l.on_seal(env, m); })) {
         seal_unknown(msg, now, out);
@@ -122,6 +125,19 @@ void peer::on_msg(const seal_msg &msg, time_ns now, action_list &out)
     if (e != nullptr && msg.ep_gone) {
         fail_ep(*e, UFX_ERR_UNREACHABLE, cause::PEER_CLOSED, refusal::EP_GONE, now, out);
     }
+}
+
+// Of a lane that was never built here: the answer is a new record.
+bool peer::is_unknown(const seal_msg &msg)
+{
+    const lane_name &lane = msg.lane;
+    if (lane.src_ep == 0 && lane.dst_ep == 0) {
+        const rail_entry *r = rail_of(lane.rail);
+        return r == nullptr || lane.epoch > r->probe.highest();
+    }
+    const ep *e = ep_of(lane.dst_ep, lane.src_ep);
+    const lane_slot *l = e != nullptr ? e->lane(lane.rail) : nullptr;
+    return l == nullptr || lane.epoch > l->highest();
 }
 
 // An ack alone would strand the peer. An ep that was closed here: nothing can land, but how much
@@ -190,7 +206,7 @@ void peer::on_msg(const window_req_msg &msg, time_ns, action_list &out)
             act::send{window_ack_msg{e->id_, msg.src_ep, e->rx_.window(), e->rx_.taken()}, 0});
     } else if (msg.dst_ep != 0) {
         // Forgotten here, when the peer was declared dead: it would ask for ever.
-        out.push_back(act::send{ep_close_msg{msg.dst_ep, msg.src_ep, {}}, 0});
+        out.push_back(act::send{ep_close_msg{msg.dst_ep, msg.src_ep, true, {}}, 0});
     }
 }
 
@@ -243,7 +259,8 @@ void peer::on_msg(const ep_close_msg &msg, time_ns now, action_list &out)
     out.push_back(act::send{ep_close_ack_msg{msg.dst_ep, msg.src_ep, final}, 0});
     if (e != nullptr) {
         e->tx_.covered(msg.window, out);
-        fail_ep(*e, UFX_ERR_UNREACHABLE, cause::PEER_CLOSED, refusal::NONE, now, out);
+        fail_ep(*e, UFX_ERR_UNREACHABLE, msg.is_cut ? cause::PEER_GAVE_UP : cause::PEER_CLOSED,
+                refusal::NONE, now, out);
     }
 }
 

@@ -51,6 +51,16 @@ bool seal_book::answer_again(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t 
     return r != nullptr;
 }
 
+bool seal_book::has_room() const
+{
+    const auto is_answer = [](const record &r) {
+        return !r.awaits_peer && r.seal.why == cause::PEER_SEAL;
+    };
+    return records_.size() < max_answers ||
+           static_cast<std::size_t>(std::count_if(records_.begin(), records_.end(), is_answer)) <
+               max_answers;
+}
+
 bool seal_book::holds_any_of(ep_id own_ep) const
 {
     return std::any_of(records_.begin(), records_.end(),

@@ -18,6 +18,7 @@ public:
     // Each copy of a peer's SEAL asks for the own one again. Two sides that both repeat theirs over
     // several ways would answer each other without end, so a record is not sent again so soon.
     static constexpr time_ns echo_gap_ns = resend_first_ns / 2;
+    static constexpr std::size_t max_answers = 4096;
 
     // Files the SEAL under a new seal id, sends it, and arms its timer.
     void open(seal_msg seal, bool awaits_peer, time_ns now, action_list &out);
@@ -35,6 +36,9 @@ public:
     ep_id ack(std::uint64_t seal_id, action_list &out);
     void forget_all(action_list &out);
     bool empty() const { return records_.empty(); }
+    // For one more about a lane that this side has never built. A peer that acks has few of them
+    // open; one that does not must not fill the memory.
+    bool has_room() const;
 
     struct record {
         seal_msg seal;

@@ -41,6 +41,7 @@ constexpr cause_row causes[] = {
     {"PEER_HINT", scope::LANE},
     {"PEER_DEAD", scope::LANE},
     {"PEER_CLOSED", scope::LANE},
+    {"PEER_GAVE_UP", scope::LANE},
     {"REPLAY_BUDGET", scope::LANE},
     {"REFUSED", scope::LANE},
     {"PROGRESS", scope::LANE},

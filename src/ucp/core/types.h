@@ -53,8 +53,8 @@ using lane_address = blob<128>; // what uct gives to connect an ep to an ep
 
 enum class op_kind : std::uint8_t { PUT, GET, AM, SKIP, NOP };
 
-// Trust in a token (DESIGN: EXACT, BLIND = nothing can land any more but the position is unknown,
-// OPEN = the side that owes the token could not close its QP).
+// Trust in a token (docs/failover.md: EXACT, BLIND = nothing can land any more but the position is
+// unknown, OPEN = the side that owes the token could not close its QP).
 enum class grade : std::uint8_t { EXACT, BLIND, OPEN };
 
 // What a side says about how far the other's fragments landed on a lane. `nothing` is the EXACT
@@ -99,6 +99,7 @@ enum class cause : std::uint8_t {
     PEER_HINT,         // SUSPECT_HINT
     PEER_DEAD,
     PEER_CLOSED,   // the peer closed the ep
+    PEER_GAVE_UP,  // the peer ended the ep before its operations had ended
     REPLAY_BUDGET, // of one fragment
     REFUSED,       // a handshake, for ever
     // Ends of good things.

@@ -35,6 +35,7 @@ ufx_status_t fake_iface::query(ufx_uct_iface_attr_t *attr) noexcept
     *attr = {};
     attr->caps = caps() | UFX_UCT_CAP_ORDERED |
                  (with.delivery ? uint64_t{UFX_UCT_CAP_COMPLETION_IS_DELIVERY} : 0);
+    attr->caps &= ~with.without_caps;
     attr->am = {.max_short = 256,
                 .max_bcopy = with.seg_size,
                 .min_zcopy = 0,

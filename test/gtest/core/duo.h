@@ -31,6 +31,9 @@ public:
         bool own_error = false;
         bool ep_error = false;
         core::refusal error_code = core::refusal::NONE;
+        core::cause error_cause = core::cause::NONE;
+        core::refusal not_made = core::refusal::NONE; // what becomes of its lanes
+        bool transfers_dead = false;
         bool ep_closed = false;
         unsigned admins_done = 0;
         core::action_list out;
@@ -137,7 +140,11 @@ private:
     void act(unsigned s, const core::act::disarm_timer &a) { sides[s].timers.erase(a.timer); }
     void act(unsigned s, const core::act::create_lane &a)
     {
-        sides[s].peer.lane_created(a.lane, {}, {}, now, sides[s].out);
+        if (sides[s].not_made != core::refusal::NONE) {
+            sides[s].peer.lane_not_made(a.lane, sides[s].not_made, now, sides[s].out);
+        } else {
+            sides[s].peer.lane_created(a.lane, {}, {}, now, sides[s].out);
+        }
     }
     void act(unsigned s, const core::act::connect_lane &a)
     {
@@ -178,7 +185,9 @@ private:
     {
         sides[s].ep_error = true;
         sides[s].error_code = a.code;
+        sides[s].error_cause = a.why;
     }
+    void act(unsigned s, const core::act::peer_transfers_dead &) { sides[s].transfers_dead = true; }
     void act(unsigned s, const core::act::ep_closed &) { sides[s].ep_closed = true; }
     void act(unsigned s, const core::act::admin_done &) { ++sides[s].admins_done; }
     template <class A>

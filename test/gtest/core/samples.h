@@ -49,7 +49,7 @@ inline std::vector<ucp::core::control_msg> one_of_each()
         window_ack_msg{1, 2, w, {{0, 1, 17}, {1, 2, 18}}},
         admin_msg{4, 1, admin_action::RESUME},
         admin_ack_msg{4, 1},
-        ep_close_msg{1, 2, w},
+        ep_close_msg{1, 2, true, w},
         ep_close_ack_msg{1, 2, w},
     };
 }

@@ -160,7 +160,7 @@ TEST_CASE("seal: an epoch that was never built here is burned and answered", "[X
 TEST_CASE("seal: an ep that was closed answers BLIND and EP_GONE", "[core]")
 {
     duo d(1);
-    d.sides[1].peer.close_ep(1, d.now, d.sides[1].out);
+    d.sides[1].peer.close_ep(1, false, d.now, d.sides[1].out);
     d.pump();
     CHECK(d.sides[1].ep_closed);
     CHECK(d.sides[0].ep_error);
@@ -173,6 +173,70 @@ TEST_CASE("seal: an ep that was closed answers BLIND and EP_GONE", "[core]")
     const auto &answer = std::get<seal_msg>(d.sides[1].sent.back().msg);
     CHECK(answer.ep_gone);
     CHECK(answer.landed.grade == grade::BLIND);
+}
+
+TEST_CASE("seal: what a peer asks about lanes that never were fills no memory", "[core]")
+{
+    duo d(1);
+    d.holding = true; // it acks nothing
+    for (epoch_t epoch = 2; epoch < 2 + 2 * seal_book::max_answers; ++epoch) {
+        seal_msg seal;
+        seal.seal_id = epoch;
+        seal.lane = {99, epoch % 2 == 0 ? ep_id{99} : ep_id{1}, 0, epoch};
+        d.sides[1].peer.control(seal, d.now, d.sides[1].out);
+        d.pump();
+    }
+    CHECK(d.sides[1].peer.book().records().size() == seal_book::max_answers);
+    CHECK(count_sent<seal_ack_msg>(d.sides[1]) == seal_book::max_answers); // the others come again
+    // Lanes that there are go on to be sealed.
+    d.wire.clear();
+    d.holding = false;
+    d.fail_lane(1, 0, cause::CONNECTION_RESET);
+    for (unsigned i = 0; i < 100 && !d.lane(1, 0).is_live(); ++i) {
+        d.tick();
+    }
+    CHECK(d.lane(1, 0).is_live());
+}
+
+TEST_CASE("close: one that cuts operations short is an error for the peer, another is none",
+          "[core]")
+{
+    const bool is_cut = GENERATE(false, true);
+    duo d;
+    d.sides[0].peer.close_ep(1, is_cut, d.now, d.sides[0].out);
+    d.pump();
+    CHECK(d.sides[0].ep_closed);
+    CHECK(d.sides[1].ep_error);
+    CHECK(d.sides[1].error_code == refusal::NONE);
+    CHECK(d.sides[1].error_cause == (is_cut ? cause::PEER_GAVE_UP : cause::PEER_CLOSED));
+    CHECK(d.sides[1].transfers_dead);
+}
+
+TEST_CASE("lane: one that cannot be made for no fault of the device is refused with the reason",
+          "[core][T08]")
+{
+    const refusal code = GENERATE(refusal::BAD_ADDRESS, refusal::RESOURCE, refusal::INTERNAL);
+    const unsigned at = GENERATE(0u, 1u); // 1 answers, and can tell
+    duo d;
+    d.sides[at].not_made = code;
+    d.fail_lane(0, 0, cause::CONNECTION_RESET);
+    for (unsigned i = 0; i < 8; ++i) {
+        d.tick();
+        CHECK_FALSE(d.lane(0, 0).is_live());
+    }
+    unsigned told = 0;
+    for (const act::send &sent : d.sides[at].sent) {
+        const auto *refused = std::get_if<lane_refused_msg>(&sent.msg);
+        told += refused != nullptr && refused->code == code ? 1 : 0;
+    }
+    CHECK((told > 1) == (at == 1));
+    d.sides[at].not_made = refusal::NONE;
+    for (unsigned i = 0; i < 100 && !d.lane(1, 0).is_live(); ++i) {
+        d.tick();
+    }
+    CHECK(d.lane(0, 0).is_live());
+    CHECK(d.sides[0].rail_changes.empty()); // often as it was
+    CHECK(d.sides[1].rail_changes.empty());
 }
 
 TEST_CASE("seal: a record is resent until its ack and then released", "[X24][core]")

@@ -11,6 +11,7 @@
 
 #include <deque>
 #include <optional>
+#include <utility>
 
 using ufx::test::fake_pair;
 using ufx::test::fill;
@@ -405,6 +406,31 @@ TEST_CASE("ucp: an ep's error and the death of the peer's transfers wait until l
     std::vector<std::byte> now(p.b.memory, p.b.memory + local.size());
     p.rounds(100);
     CHECK(std::memcmp(now.data(), p.b.memory, local.size()) == 0);
+}
+
+TEST_CASE("ucp: a forced close that cuts operations short is an error for the peer", "[data][tcp]")
+{
+    pair p;
+    const bool is_cut = GENERATE(false, true);
+    const std::vector<std::byte> local(4 << 20);
+    waiter put;
+    put.posted(ufx_ucp_put(p.a.ep, local.data(), local.size(), p.a.peer_addr, p.a.peer_key,
+                           &put.params, nullptr));
+    if (!is_cut) {
+        REQUIRE(p.until_done(put));
+    }
+    waiter close;
+    close.posted(ufx_ucp_ep_close(p.a.ep, UFX_UCP_CLOSE_FORCE, &close.params, nullptr));
+    ufx_ucp_rkey_destroy(std::exchange(p.a.peer_key, nullptr));
+    REQUIRE(p.until([&] { return close.is_done() && p.b.events.size() >= (is_cut ? 2 : 1); }));
+    CHECK(put.status == (is_cut ? UFX_ERR_CANCELED : UFX_OK));
+    if (is_cut) {
+        CHECK(p.b.events[0].type == UFX_UCP_EP_EVENT_ERROR);
+        CHECK(p.b.events[0].status == UFX_ERR_UNREACHABLE);
+        CHECK(p.b.events[1].type == UFX_UCP_EP_EVENT_PEER_TRANSFERS_DEAD);
+    } else {
+        CHECK(p.b.events[0].type == UFX_UCP_EP_EVENT_CLOSED_BY_PEER);
+    }
 }
 
 TEST_CASE("ucp: a peer that goes after its eps were closed is no error", "[data][tcp]")

@@ -87,6 +87,41 @@ TEST_CASE("hostile bytes on the control port end that connection and nothing els
     CHECK(b.w().control().open_connections(a.w().uuid()) == 1);
 }
 
+TEST_CASE("workers that connect and make no ep are sent away when they are too many", "[spine]")
+{
+    lone one;
+    const ucs::log_capture log;
+    one.w().control().max_guests = 2;
+    const sockaddr_storage at = one.w().control().address_of(0);
+    std::vector<ucs::fd> guests;
+    for (std::uint64_t uuid = 1; uuid <= 4; ++uuid) {
+        ucs::fd socket(::socket(AF_INET, SOCK_STREAM, 0));
+        REQUIRE(::connect(socket.get(), reinterpret_cast<const sockaddr *>(&at),
+                          sizeof(sockaddr_in)) == 0);
+        ucp::worker_address address = one.w().make_address();
+        address.uuid = uuid;
+        ucp::core::hello_msg hello;
+        hello.address = ucp::encode(address);
+        const auto bytes = ucp::frame_control({uuid, one.w().uuid()}, hello);
+        REQUIRE(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+                static_cast<ssize_t>(bytes.size()));
+        REQUIRE(::fcntl(socket.get(), F_SETFL, O_NONBLOCK) == 0);
+        char byte = 0;
+        ssize_t got = -1;
+        REQUIRE(turn({&one}, [&] {
+            got = ::recv(socket.get(), &byte, 1, 0); // an answer, or the end
+            return got >= 0 || errno == ECONNRESET;
+        }));
+        CHECK((got > 0) == (uuid <= 2));
+        guests.push_back(std::move(socket));
+    }
+    CHECK(one.w().peers().size() == 2);
+    CHECK(log.count("further ones are sent away") == 1);
+    lone other; // who is asked for is no guest
+    const ufx_ucp_ep_h ep = one.connect(other);
+    CHECK(turn({&one, &other}, [&] { return live_lanes(ep) == 2; }));
+}
+
 TEST_CASE("a peer of another version is told so and fails with VERSION", "[spine][T08]")
 {
     lone a;

@@ -3,6 +3,7 @@
 #include "spine_traffic.h"
 
 #include "common/skip.h"
+#include "ucp/address.h"
 #include "ucp/context.h"
 #include "ucs/netlink_watch.h"
 #include "uct/tcp/own_network.h"
@@ -39,6 +40,20 @@ TEST_CASE("tcp: a rail whose interface gets another address is used there", "[sp
     REQUIRE(t.run_until([&] { return posted_on(p.a, 0) > before + 50; }));
     REQUIRE(t.finish());
     CHECK(t.verify());
+}
+
+TEST_CASE("an address that carries a label is one of its interface", "[spine]")
+{
+    test_tcp::own_network network;
+    if (!network.run({"ip link add v0 type veth peer name v1",
+                      "ip addr add 10.9.0.1/24 dev v0 label v0:1", "ip link set v0 up"})) {
+        return skip("no network namespace with a veth pair");
+    }
+    for (const char *name : {"v0", "v0:10.9.0.1"}) {
+        const ucp::device_address found = ucp::find_device_address(name);
+        CHECK(ucp::text_of(found.address) == "10.9.0.1:0");
+        CHECK(found.prefix_bits == 24);
+    }
 }
 
 TEST_CASE("tcp: of all devices, an interface with several addresses is one rail", "[spine][tcp]")

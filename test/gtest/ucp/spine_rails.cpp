@@ -3,12 +3,17 @@
 #include "lone.h"
 #include "spine_traffic.h"
 
+#include "ucp/am_wire.h"
 #include "ucp/ep.h"
 #include "ucp/failover_stats.h"
 #include "ucp/peer.h"
+#include "ucp/rail_needs.h"
 #include "ucs/fake_clock.h"
+#include "ucs/log_capture.h"
+#include "uct/fake/fake.h"
 
 #include <arpa/inet.h>
+#include <set>
 
 namespace ufx::test {
 
@@ -41,6 +46,84 @@ TEST_CASE("ports that were not matched are paired within a subnet, and only ther
     p.tick();
     CHECK(pair_of(1, 0) != nullptr);
     CHECK(pair_of(0, 1) == nullptr); // another subnet
+}
+
+TEST_CASE("a transport without what failover needs is no rail, and the log names what is missing",
+          "[spine]")
+{
+    lone a;
+    const ufx_uct_iface_attr_t good = a.w().rails().at(0)->attr();
+    REQUIRE(ucp::check_rail("tcp", good, 24, 100) == UFX_OK);
+    const struct {
+        std::uint64_t caps;
+        const char *line;
+    } missing[] = {
+        {UFX_UCT_CAP_PURGE, "has no outstanding_purge"},
+        {UFX_UCT_CAP_INVALIDATE | UFX_UCT_CAP_TOKENS, "no invalidate, iface_query_token"},
+        {UFX_UCT_CAP_AM_BCOPY, "has no am_bcopy"},
+        {UFX_UCT_CAP_PUT_ZCOPY | UFX_UCT_CAP_GET_ZCOPY, "no put_zcopy, get_zcopy"}};
+    for (const auto &one : missing) {
+        const ucs::log_capture log;
+        ufx_uct_iface_attr_t attr = good;
+        attr.caps &= ~one.caps;
+        CHECK(ucp::check_rail("eth7", attr, 24, 100) == UFX_ERR_UNSUPPORTED);
+        INFO(log.text());
+        CHECK(log.count(UFX_UCS_LOG_ERROR, one.line) == 1);
+    }
+    const ucs::log_capture log;
+    ufx_uct_iface_attr_t attr = good;
+    attr.am.max_bcopy = ucp::am_header_size;
+    CHECK(ucp::check_rail("eth7", attr, 24, 100) == UFX_ERR_UNSUPPORTED);
+    CHECK(log.count(UFX_UCS_LOG_ERROR, "takes 64 bytes in am_bcopy") == 1);
+    CHECK(ucp::check_rail("eth7", good, 24, 129) == UFX_ERR_UNSUPPORTED);
+    CHECK(log.count(UFX_UCS_LOG_ERROR, "129 published; at most 128 fit") == 1);
+    CHECK(ucp::check_rail("eth7", good, 129, 100) == UFX_ERR_UNSUPPORTED);
+}
+
+TEST_CASE("a worker on a device that is no rail is refused", "[spine][fake]")
+{
+    uct::fake::install();
+    uct::fake::reset();
+    uct::fake::device_options options;
+    options.without_caps = UFX_UCT_CAP_PURGE;
+    uct::fake::add_device("fake0", options);
+    ufx_ucp_context_params_t params{};
+    params.field_mask = UFX_UCP_CONTEXT_PARAM_DEVICES;
+    params.devices = "fake0";
+    ufx_ucp_context_h context = nullptr;
+    REQUIRE(ufx_ucp_context_create(&params, &context) == UFX_OK);
+    const ucs::log_capture log;
+    ufx_ucp_worker_h worker = nullptr;
+    CHECK(ufx_ucp_worker_create(context, nullptr, &worker) == UFX_ERR_UNSUPPORTED);
+    CHECK(log.count("fake0 cannot be a rail: its transport has no outstanding_purge") == 1);
+    ufx_ucp_context_destroy(context);
+    uct::fake::reset();
+}
+
+TEST_CASE("every probe has a place of its own, however many peers are probed at a time", "[spine]")
+{
+    lone a;
+    ucp::probe_memory &probes = a.w().rails().at(0)->probes();
+    constexpr unsigned many = 3 * ucp::probe_memory::places_per_block;
+    std::set<const std::uint8_t *> seen;
+    for (unsigned i = 0; i < many; ++i) {
+        const auto place = probes.take();
+        REQUIRE(place);
+        CHECK(*place == i);
+        CHECK(seen.insert(probes.target(i)).second);
+        CHECK(seen.insert(probes.scratch(i)).second);
+        CHECK(probes.memh(i) != nullptr);
+    }
+    const std::uint8_t *before = nullptr;
+    for (const std::uint8_t *at : seen) {
+        CHECK((before == nullptr ||
+               at - before >= static_cast<std::ptrdiff_t>(ucp::probe_memory::place_bytes)));
+        before = at;
+    }
+    probes.give_back(70);
+    probes.give_back(5);
+    CHECK(probes.take().value() == 5);
+    CHECK(probes.take().value() == 70);
 }
 
 TEST_CASE("a rail tells a drain, a failure and the lack of a peer apart", "[spine]")

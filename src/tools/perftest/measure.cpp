@@ -179,7 +179,8 @@ bool is_right(const options &wanted, const port &mine)
         return !is_target ||
                is_pattern(mine.landing(), wanted.size, wanted.what->how == pattern::PING_PONG);
     case operation::GET:
-        return is_pattern(mine.source(), wanted.size, false);
+        return (wanted.host.empty() && !wanted.loopback) ||
+               is_pattern(mine.source(), wanted.size, false);
     case operation::FADD:
     case operation::CSWAP: {
         uint64_t value = 0;

@@ -9,6 +9,7 @@
 #include "tools/perftest/port.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 namespace ufx::tools::perftest {
@@ -49,7 +50,11 @@ public:
             check_rails(places_of(link_->session.rails()), read_rails(*client), false);
         }
         unsigned char *into = link_->into.data();
-        fill_pattern(link_->from.data(), wanted.size);
+        if (wanted.what->op == operation::GET) { // what it then holds was fetched
+            std::memset(link_->from.data(), 0, wanted.size);
+        } else {
+            fill_pattern(link_->from.data(), wanted.size);
+        }
         if (wanted.what->op == operation::PUT && wanted.what->how == pattern::PING_PONG) {
             target_ = into + wanted.size - 1;
         }

@@ -54,7 +54,11 @@ public:
             throw usage_error("-l: " + device_.transport() +
                               " needs two processes; both ends in one are for -x self");
         }
-        fill_pattern(from(), wanted.size);
+        if (wanted.what->op == operation::GET) { // what it then holds was fetched
+            std::memset(from(), 0, wanted.size);
+        } else {
+            fill_pattern(from(), wanted.size);
+        }
         if (wanted.what->op == operation::PUT && wanted.what->how == pattern::PING_PONG) {
             target_ = into() + wanted.size - 1;
         }

@@ -40,7 +40,7 @@ bool step(traffic &t, pair &p, ucs::fake_clock &clock, std::uint64_t limit_ms, b
             }
             p.progress();
         }
-        (void)t.each_completed_once();
+        t.reap();
         if (what()) {
             return true;
         }

@@ -22,7 +22,7 @@ typedef enum ufx_status {
     UFX_OK = 0,         /**< done */
     UFX_INPROGRESS = 1, /**< accepted; the completion callback will run exactly once */
 
-    UFX_ERR_NO_MESSAGE = -1,     /**< nothing to deliver now; call again later */
+    UFX_ERR_NO_MESSAGE = -1,     /**< reserved: no call of this version returns it */
     UFX_ERR_NO_RESOURCE = -2,    /**< queue or credits full, no side effect; retry after progress */
     UFX_ERR_NO_MEMORY = -3,      /**< allocation failed, no side effect */
     UFX_ERR_INVALID_PARAM = -4,  /**< an argument is out of range or missing; do not retry */
@@ -41,7 +41,7 @@ typedef enum ufx_status {
     UFX_ERR_ENDPOINT_TIMEOUT =
         -17, /**< a uct ep's transport gave up (retries exceeded, ETIMEDOUT) */
     UFX_ERR_NET_UNREACHABLE = -18, /**< no route, link down, or address gone under a uct ep */
-    UFX_ERR_PURGED = -19,          /**< uct: the op was purged with its ep */
+    UFX_ERR_PURGED = -19,          /**< reserved: no call of this version returns it */
 
     /* Terminal states of a ucp operation, beside UFX_OK. */
     UFX_ERR_CANCELED = -40,    /**< canceled by the user; remote memory is final */
@@ -62,7 +62,7 @@ typedef enum ufx_status {
 UFX_API const char *ufx_ucs_status_name(ufx_status_t status) UFX_NOEXCEPT;
 
 /**
- * One sentence for people: what a status means and whether to retry.
+ * One sentence for people: what a status means; of NO_RESOURCE and BUSY also when to try again.
  *
  * @param status  any value, also one that is not in the enum
  * @return static string; never NULL

@@ -15,7 +15,9 @@
  * Posting calls return
  *   UFX_OK                done; no callback, `*request` is NULL
  *   UFX_INPROGRESS        accepted; the callback will run once; `*request` may be used to cancel or
- *                         to poll until it is freed
+ *                         to poll, and is yours to free (ufx_ucp_request_free()), also after its
+ *                         end: else it lives as long as the worker. A call that was given no
+ *                         `request` leaves nothing to free
  *   UFX_ERR_NO_RESOURCE   queues are full (UFX_PENDING_MAX); no side effect; progress and retry
  *   UFX_ERR_INVALID_PARAM, UFX_ERR_NO_MEMORY, UFX_ERR_UNSUPPORTED   refused, no side effect; for
  *                         INVALID_PARAM the log names the argument
@@ -25,7 +27,8 @@
  * where this process itself copies as memcpy() does, and dies as there: a short message is read in
  * the call that sends it, an ep to the own worker copies whatever it moves, and what is mapped for
  * the peer (ufx_ucp_mem_map()) must stay accessible until it is unmapped. Every struct that may
- * grow starts with `field_mask`: fields whose bit is clear are ignored.
+ * grow starts with `field_mask`: fields whose bit is clear are ignored. The others are fixed for
+ * this ABI version. After any other answer than UFX_INPROGRESS `*request` is NULL.
  */
 #ifndef UFX_UCP_H
 #define UFX_UCP_H
@@ -134,7 +137,7 @@ typedef struct ufx_ucp_rail_attr {
     uint64_t posted;    /**< fragments */
     uint64_t completed; /**< fragments */
     uint64_t outstanding;
-    uint64_t pending;  /**< fragments that wait for a lane or credits */
+    uint64_t pending;  /**< operations that wait for a lane or credits; of the worker, in rail 0 */
     uint64_t failures; /**< times it entered DRAINING */
     uint64_t recoveries;
     const char *cause; /**< of the state, one word such as "GRACE_OVER": of DOWN what took it out of
@@ -195,7 +198,9 @@ typedef struct ufx_ucp_worker_params {
  * Makes a worker: opens its rails and listens for control on each rail's address.
  *
  * @param params  NULL for defaults
- * @return UFX_OK, UFX_ERR_NO_DEVICE, UFX_ERR_NO_MEMORY, UFX_ERR_IO
+ * @param worker  out
+ * @return UFX_OK, UFX_ERR_NO_DEVICE, UFX_ERR_NO_MEMORY, UFX_ERR_IO; UFX_ERR_UNSUPPORTED if the
+ *         transport of a rail lacks what failover needs (the log names it)
  */
 UFX_API ufx_status_t ufx_ucp_worker_create(ufx_ucp_context_h context,
                                            const ufx_ucp_worker_params_t *params,
@@ -208,13 +213,19 @@ UFX_API void ufx_ucp_worker_destroy(ufx_ucp_worker_h worker) UFX_NOEXCEPT;
  */
 UFX_API unsigned ufx_ucp_worker_progress(ufx_ucp_worker_h worker) UFX_NOEXCEPT;
 
-/** Descriptor that becomes readable when an armed worker has something to do; borrowed. */
+/** Descriptor that becomes readable when an armed worker has something to do; borrowed.
+ * @return UFX_OK, UFX_ERR_INVALID_PARAM for NULL */
 UFX_API ufx_status_t ufx_ucp_worker_event_fd(ufx_ucp_worker_h worker, int *fd) UFX_NOEXCEPT;
 
 /** Arms it. @return UFX_OK: wait on the fd; UFX_ERR_BUSY: progress first, then arm again */
 UFX_API ufx_status_t ufx_ucp_worker_arm(ufx_ucp_worker_h worker) UFX_NOEXCEPT;
 
-/** Arms and waits until there is something to do, or `timeout_ms` passed (-1: no limit). */
+/**
+ * Arms and waits until there is something to do, or `timeout_ms` passed (-1: no limit).
+ *
+ * @return UFX_OK: progress now, also after the timeout or a signal; UFX_ERR_IO,
+ *         UFX_ERR_INVALID_PARAM
+ */
 UFX_API ufx_status_t ufx_ucp_worker_wait(ufx_ucp_worker_h worker, int timeout_ms) UFX_NOEXCEPT;
 
 /** Makes the event fd readable. Any thread. */
@@ -326,7 +337,8 @@ UFX_API ufx_status_t ufx_ucp_mem_map(ufx_ucp_context_h context, const ufx_ucp_me
  */
 UFX_API ufx_status_t ufx_ucp_mem_unmap(ufx_ucp_context_h context, ufx_ucp_mem_h mem) UFX_NOEXCEPT;
 
-/** Start and length of mapped memory; each written if not NULL. */
+/** Start and length of mapped memory; each written if not NULL.
+ * @return UFX_OK, UFX_ERR_INVALID_PARAM for no memory */
 UFX_API ufx_status_t ufx_ucp_mem_query(ufx_ucp_mem_h mem, void **address,
                                        size_t *length) UFX_NOEXCEPT;
 
@@ -334,6 +346,8 @@ UFX_API ufx_status_t ufx_ucp_mem_query(ufx_ucp_mem_h mem, void **address,
  * Packs the key by which a peer reaches the memory over every rail.
  *
  * @param buffer, length  out: release by ufx_ucp_rkey_buffer_release()
+ * @return UFX_OK; UFX_ERR_NO_MEMORY; UFX_ERR_INVALID_PARAM, also for memory that is not, or no
+ *         longer, mapped in this context
  */
 UFX_API ufx_status_t ufx_ucp_rkey_pack(ufx_ucp_context_h context, ufx_ucp_mem_h mem, void **buffer,
                                        size_t *length) UFX_NOEXCEPT;
@@ -383,11 +397,12 @@ UFX_API ufx_status_t ufx_ucp_listener_create(ufx_ucp_worker_h worker,
 /** Stops listening; requests that were not answered are rejected. */
 UFX_API void ufx_ucp_listener_destroy(ufx_ucp_listener_h listener) UFX_NOEXCEPT;
 
-/** Address that it listens on. */
+/** Address that it listens on. @return UFX_OK, UFX_ERR_INVALID_PARAM for NULL */
 UFX_API ufx_status_t ufx_ucp_listener_query(ufx_ucp_listener_h listener,
                                             struct sockaddr_storage *address) UFX_NOEXCEPT;
 
-/** Refuses a connection; the peer's ep fails with UFX_ERR_REJECTED. */
+/** Refuses a connection; the peer's ep fails with UFX_ERR_REJECTED.
+ * @return UFX_OK, UFX_ERR_INVALID_PARAM for NULL, UFX_ERR_NO_MEMORY */
 UFX_API ufx_status_t ufx_ucp_listener_reject(ufx_ucp_listener_h listener,
                                              ufx_ucp_conn_request_h request) UFX_NOEXCEPT;
 
@@ -406,20 +421,27 @@ typedef enum ufx_ucp_ep_event_type {
      * here; a context that has given no memory key to anybody is not told.
      */
     UFX_UCP_EP_EVENT_PEER_TRANSFERS_DEAD = 1,
-    /** The peer closed the ep in order; everything it sent was delivered. */
+    /**
+     * The peer closed the ep in order; everything it sent was delivered. (If operations of the peer
+     * were cut short, by UFX_UCP_CLOSE_FORCE or because its side had failed, it is ERROR and
+     * PEER_TRANSFERS_DEAD.)
+     */
     UFX_UCP_EP_EVENT_CLOSED_BY_PEER = 2
 } ufx_ucp_ep_event_type_t;
 
-/** Why a peer or the wire-up refused. The same codes cross the wire (LANE_REFUSED). */
+/**
+ * Why a peer or the wire-up refused. The same codes cross the wire (LANE_REFUSED). Those that end
+ * an ep are in its event; the others show in the log, and the wire-up is tried again.
+ */
 typedef enum ufx_ucp_refusal {
     UFX_UCP_REFUSED_NONE = 0,
-    UFX_UCP_REFUSED_NOT_READY = 1,
+    UFX_UCP_REFUSED_NOT_READY = 1, /**< understood; this version does not send it */
     UFX_UCP_REFUSED_STALE_EPOCH = 2,
     UFX_UCP_REFUSED_DEVICE_DOWN = 3,
     UFX_UCP_REFUSED_RAIL_NOT_UP = 4,
     UFX_UCP_REFUSED_DAMPED = 5,
     UFX_UCP_REFUSED_NO_SUCH_RAIL = 6,
-    UFX_UCP_REFUSED_LANE_COUNT_MISMATCH = 7,
+    UFX_UCP_REFUSED_LANE_COUNT_MISMATCH = 7, /**< understood; this version does not send it */
     UFX_UCP_REFUSED_MODE = 8,
     UFX_UCP_REFUSED_VERSION = 9,
     UFX_UCP_REFUSED_BAD_ADDRESS = 10,
@@ -484,7 +506,8 @@ typedef struct ufx_ucp_ep_params {
 UFX_API ufx_status_t ufx_ucp_ep_create(ufx_ucp_worker_h worker, const ufx_ucp_ep_params_t *params,
                                        ufx_ucp_ep_h *ep) UFX_NOEXCEPT;
 
-/** Sets or replaces the event callback of an ep, e.g. one that came by ep_accept_cb. */
+/** Sets or replaces the event callback of an ep, e.g. one that came by ep_accept_cb.
+ * @return UFX_OK, UFX_ERR_INVALID_PARAM for NULL as `ep` */
 UFX_API ufx_status_t ufx_ucp_ep_set_event_cb(ufx_ucp_ep_h ep, ufx_ucp_ep_event_cb_t cb,
                                              void *arg) UFX_NOEXCEPT;
 
@@ -511,7 +534,7 @@ typedef struct ufx_ucp_ep_attr {
     ufx_ucp_error_mode_t error_mode;
 } ufx_ucp_ep_attr_t;
 
-/** Fills the fields that attr->field_mask names. */
+/** Fills the fields that attr->field_mask names. @return UFX_OK, UFX_ERR_INVALID_PARAM for NULL */
 UFX_API ufx_status_t ufx_ucp_ep_query(ufx_ucp_ep_h ep, ufx_ucp_ep_attr_t *attr) UFX_NOEXCEPT;
 
 /* ---- Operations ------------------------------------------------------------------------------*/
@@ -530,7 +553,10 @@ typedef struct ufx_ucp_completion {
     size_t length;       /**< payload bytes that the operation carried */
 } ufx_ucp_completion_t;
 
-/** Runs once from progress; it may free the request (ufx_ucp_request_free()). */
+/**
+ * Runs once from progress. `request` is what the posting call gave, or NULL if that was given no
+ * `request` or it was freed since; the callback may free it (ufx_ucp_request_free()).
+ */
 typedef void (*ufx_ucp_op_cb_t)(void *arg, ufx_ucp_request_h request,
                                 const ufx_ucp_completion_t *completion) UFX_NOEXCEPT;
 
@@ -564,7 +590,9 @@ typedef struct ufx_ucp_op_params {
 /** State of an accepted operation: UFX_INPROGRESS, or how it ended; INVALID_PARAM for NULL. */
 UFX_API ufx_status_t ufx_ucp_request_check(ufx_ucp_request_h request) UFX_NOEXCEPT;
 
-/** Gives the request back; an operation still in progress goes on, its callback runs. NULL is fine.
+/**
+ * Gives the request back, once; an operation still in progress goes on, and its callback, which
+ * gets NULL then, runs. NULL is fine.
  */
 UFX_API void ufx_ucp_request_free(ufx_ucp_request_h request) UFX_NOEXCEPT;
 

@@ -123,7 +123,12 @@ static inline ufx_status_t ufx_uct_md_mem_reg(ufx_uct_md_h md, const ufx_uct_mem
     return md->ops->mem_reg(md, params, memh);
 }
 
-/** Ends a registration; with UFX_UCT_MD_FLAG_INVALIDATE remote access fails from now on. */
+/**
+ * Ends a registration; with UFX_UCT_MD_FLAG_INVALIDATE remote access fails from now on, and nothing
+ * of a peer touches the memory when the call has returned.
+ *
+ * @return UFX_OK, UFX_ERR_IO
+ */
 static inline ufx_status_t ufx_uct_md_mem_dereg(ufx_uct_md_h md, ufx_uct_mem_h memh)
 {
     return md->ops->mem_dereg(md, memh);
@@ -136,14 +141,14 @@ static inline ufx_status_t ufx_uct_md_mem_alloc(ufx_uct_md_h md, const ufx_uct_m
     return md->ops->mem_alloc(md, params, mem);
 }
 
-/** Frees what mem_alloc gave. */
+/** Frees what mem_alloc gave. @return as mem_dereg */
 static inline ufx_status_t ufx_uct_md_mem_free(ufx_uct_md_h md,
                                                const ufx_uct_allocated_memory_t *mem)
 {
     return md->ops->mem_free(md, mem);
 }
 
-/** Writes rkey_packed_size bytes that a peer unpacks. */
+/** Writes rkey_packed_size bytes that a peer unpacks. @return UFX_OK, UFX_ERR_UNSUPPORTED */
 static inline ufx_status_t ufx_uct_md_mkey_pack(ufx_uct_md_h md, ufx_uct_mem_h memh, void *buffer)
 {
     return md->ops->mkey_pack(md, memh, buffer);
@@ -281,6 +286,7 @@ static inline ufx_status_t ufx_uct_iface_fence(ufx_uct_iface_h iface)
  *
  * @param id   0..31
  * @param arg  handed to `cb`
+ * @return UFX_OK, UFX_ERR_INVALID_PARAM for another id
  */
 static inline ufx_status_t ufx_uct_iface_set_am_handler(ufx_uct_iface_h iface, uint8_t id,
                                                         ufx_uct_am_cb_t cb, void *arg)
@@ -526,13 +532,20 @@ static inline ufx_status_t ufx_uct_ep_flush(ufx_uct_ep_h ep, unsigned flags,
     return ep->ops->flush(ep, flags, comp);
 }
 
-/** Operations posted after it are applied after those posted before it. */
+/** Operations posted after it are applied after those posted before it.
+ * @return UFX_OK; UFX_ERR_UNSUPPORTED without UFX_UCT_CAP_FENCE; the ep's error */
 static inline ufx_status_t ufx_uct_ep_fence(ufx_uct_ep_h ep)
 {
     return ep->ops->fence(ep);
 }
 
-/** Makes the network say whether the peer's ep is there: one signaled operation without data. */
+/**
+ * Makes the network say whether the peer's ep is there: one signaled operation without data.
+ *
+ * @param comp  may be NULL
+ * @return as a posting call: UFX_OK, UFX_INPROGRESS, UFX_ERR_NO_RESOURCE, UFX_ERR_UNSUPPORTED
+ * without UFX_UCT_CAP_CHECK, or the ep's error
+ */
 static inline ufx_status_t ufx_uct_ep_check(ufx_uct_ep_h ep, ufx_uct_completion_t *comp)
 {
     return ep->ops->check(ep, comp);

@@ -4,7 +4,9 @@
  *
  * ABI version 1. Thread rule: plain data, no calls. Every struct that may grow starts with
  * `field_mask`; a reader ignores fields whose bit is clear, a writer fills only fields whose bit is
- * set. All lengths are in bytes, all times in nanoseconds, all integers in host byte order.
+ * set. The others are fixed for the ABI version, which a module is asked for when it is loaded
+ * (ufx_uct_module_init()); what grows takes another version. All lengths are in bytes, all times in
+ * nanoseconds, all integers in host byte order.
  */
 #ifndef UFX_UCT_TYPES_H
 #define UFX_UCT_TYPES_H

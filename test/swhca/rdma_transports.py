@@ -11,7 +11,7 @@ MEASUREMENTS = ("am_lat", "am_bw", "put_lat", "put_bw", "get_lat", "get_bw", "fa
 
 
 def run_cases(checks, program, *filters, rules=(), environment=None):
-    fabric = Fabric("--hca", "3")
+    fabric = Fabric("--hca", "4")
     schedule = os.path.join(fabric.folder, "rules")
     with open(schedule, "w", encoding="utf-8") as lines:
         lines.write("\n".join(rules) + "\n")

@@ -25,6 +25,8 @@ struct shared_rows {
     unsigned service_level;
     unsigned traffic_class;
     unsigned hop_limit;
+    bool async_events;
+    bool fail_on_event;
 };
 
 struct rc_rows {
@@ -68,6 +70,12 @@ constexpr ucs::config_option<shared_rows> shared_options[] = {
         .range(0, 255),
     ucs::option<&shared_rows::hop_limit>("HOP_LIMIT", "255", "Hop limit of RoCE packets.")
         .range(0, 255),
+    ucs::option<&shared_rows::async_events>("ASYNC_EVENTS", "y",
+                                            "Act on asynchronous events of the device; n: only log "
+                                            "them."),
+    ucs::option<&shared_rows::fail_on_event>("FAIL_ON_EVENT", "y",
+                                             "An event that says that a queue pair, a queue or the "
+                                             "device broke fails the endpoints; n: only log it."),
 };
 
 constexpr ucs::config_table<shared_rows> shared_table{"ib", "IB_", shared_options};
@@ -161,6 +169,8 @@ ucs::result<rc_config> read_config(rc_kind kind, std::span<const ufx_uct_config_
     made.service_level = static_cast<uint8_t>(shared->service_level);
     made.traffic_class = static_cast<uint8_t>(shared->traffic_class);
     made.hop_limit = static_cast<uint8_t>(shared->hop_limit);
+    made.async_events = shared->async_events;
+    made.fail_on_event = shared->async_events && shared->fail_on_event;
     made.path_mtu = as_mtu(own->path_mtu);
     made.seg_size = own->seg_size;
     made.tx_queue = own->tx_queue;

@@ -37,6 +37,8 @@ struct rc_config {
     unsigned max_reads;     // outstanding reads and atomics of peers here
     unsigned max_own_reads; // outstanding reads and atomics to a peer
     bool blueflame;
+    bool async_events;  // events of the device are heard at all
+    bool fail_on_event; // those that say that a queue pair, a queue or the device broke fail eps
 };
 
 // Environment and file, overruled by what the caller of iface_open gave. A row of the transport

@@ -190,6 +190,8 @@ private:
     bool owes_grant_ = false;
     uint64_t tag_;
     uint64_t peer_tag_ = 0;
+    port_address peer_port_{};
+    uint32_t peer_qpn_ = 0;
     uint64_t flush_addr_ = 0; // at the peer
     uint32_t flush_rkey_ = 0;
     uint32_t receives_end_ = 0; // of receives_ended_

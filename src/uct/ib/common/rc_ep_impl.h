@@ -135,6 +135,8 @@ ufx_status_t rc_ep<Hw>::connect_to_ep(const void *device_addr, const void *,
         this->iface().adopt_gid(choice);
     }
     peer_tag_ = peer->tag;
+    peer_port_ = *peer_port;
+    peer_qpn_ = peer->qpn;
     flush_addr_ = peer->flush_addr;
     flush_rkey_ = peer->flush_rkey;
     connected_ = true;
@@ -250,10 +252,10 @@ void rc_ep<Hw>::broke(const failure &what, int code, const char *text, uint64_t 
     if (this->is_failed() || this->is_destroyed()) {
         return;
     }
-    char full[400];
-    std::snprintf(full, sizeof(full), "%s:%u qp 0x%06x: %s",
+    char full[480];
+    std::snprintf(full, sizeof(full), "%s:%u qp 0x%06x to %s LID %u qp 0x%06x: %s",
                   this->iface().domain().dev().name().c_str(), this->iface().port().number(), qpn_,
-                  text);
+                  gid_text(peer_port_.gid).data(), peer_port_.lid, peer_qpn_, text);
     const bool guilty = !this->queue_.empty() && (what.cause == UFX_UCT_CAUSE_REMOTE_ACCESS ||
                                                   what.cause == UFX_UCT_CAUSE_LOCAL_PROT);
     this->fail({guilty ? uint64_t{UFX_UCT_ERROR_OP} : 0, what.status, what.cause, code, full,

@@ -124,6 +124,7 @@ private:
     void give_slot(uint32_t slot) noexcept;
     [[gnu::cold]] unsigned take_events() noexcept;
     void take_event(const async_event &event) noexcept;
+    [[nodiscard]] bool is_only_logged(ibv_event_type type) const noexcept;
     void take_port_event(ibv_event_type type) noexcept;
     void read_port(const char *why) noexcept;
     void tell_address() noexcept;

@@ -49,10 +49,33 @@ unsigned rc_iface<Hw>::take_events() noexcept
                        [this](ucs::owner<async_event> event) { take_event(*event); }));
 }
 
+// The end of receiving is no failure: an ep that is closed waits for it.
+template <class Hw>
+bool rc_iface<Hw>::is_only_logged(ibv_event_type type) const noexcept
+{
+    switch (type) {
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+        return false;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_CQ_ERR:
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_DEVICE_FATAL:
+        return !config_.fail_on_event;
+    default:
+        return !config_.async_events;
+    }
+}
+
 template <class Hw>
 void rc_iface<Hw>::take_event(const async_event &event) noexcept
 {
     const char *text = ibv_event_type_str(event.type);
+    if (is_only_logged(event.type)) {
+        ufx_warn("%s: %s is ignored, as it was set", md_.dev().name().c_str(), text);
+        return;
+    }
     ep_type *ep = nullptr;
     switch (event.type) {
     case IBV_EVENT_QP_FATAL:

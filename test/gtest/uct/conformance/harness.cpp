@@ -74,6 +74,7 @@ ufx_status_t on_error(void *arg, ufx_uct_ep_h ep, const ufx_uct_error_t *error) 
     side.failed_ep = ep;
     side.error_status = error->status;
     side.error_cause = error->cause;
+    side.error_text = error->text;
     if (side.on_error) {
         side.on_error(ep);
     }

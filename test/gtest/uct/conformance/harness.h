@@ -58,6 +58,7 @@ struct uct_side {
     ufx_uct_ep_h failed_ep = nullptr;
     ufx_status_t error_status = UFX_OK;
     ufx_uct_error_cause_t error_cause = UFX_UCT_CAUSE_NONE;
+    std::string error_text;
     std::function<void(ufx_uct_ep_h)> on_error;
     std::vector<ufx_uct_iface_event_type_t> events;
 

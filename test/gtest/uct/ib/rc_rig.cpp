@@ -54,6 +54,17 @@ rc_setting::~rc_setting()
     ::unsetenv(name_.c_str());
 }
 
+void connect_eps(uct_pair &pair, const uct_pair::connection &eps)
+{
+    const auto there = pair.b().device_address();
+    const auto here = pair.a().device_address();
+    uint8_t addresses[2][64];
+    REQUIRE(ufx_uct_ep_get_address(eps.a, addresses[0]) == UFX_OK);
+    REQUIRE(ufx_uct_ep_get_address(eps.b, addresses[1]) == UFX_OK);
+    REQUIRE(ufx_uct_ep_connect_to_ep(eps.a, there.data(), nullptr, addresses[1]) == UFX_OK);
+    REQUIRE(ufx_uct_ep_connect_to_ep(eps.b, here.data(), nullptr, addresses[0]) == UFX_OK);
+}
+
 rc_pair::rc_pair(const uct_resource &resource, size_t size)
     : uct_pair(resource), target(*this, size), data(*this, size)
 {

@@ -35,6 +35,9 @@ private:
     std::string name_;
 };
 
+// Connects eps that were created by hand; who created them destroys them.
+void connect_eps(uct_pair &pair, const uct_pair::connection &eps);
+
 struct rc_pair : uct_pair {
     explicit rc_pair(const uct_resource &resource, size_t size = 1 << 20);
 

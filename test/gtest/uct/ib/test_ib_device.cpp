@@ -4,6 +4,7 @@
 #include "rc_rig.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstring>
 
 using namespace ufx::test;
@@ -168,7 +169,7 @@ TEST_CASE("rc: a put to a key that is gone is the user's error, and is the one t
 }
 
 TEST_CASE("rc: the death of a device fails all its eps at once, nobody else's, and says so",
-          "[.][hca][M03]")
+          "[.][hca][M03][L12]")
 {
     for_each_rc([](const uct_resource &resource) {
         // A device of its own, which is dead afterwards.
@@ -183,8 +184,13 @@ TEST_CASE("rc: the death of a device fails all its eps at once, nobody else's, a
         command("hca " + name + " device-fatal");
         REQUIRE(pair.wait([&] { return pair.a().errors == 2; }));
         CHECK(pair.a().error_cause == UFX_UCT_CAUSE_DEVICE_FATAL);
+        const auto start = std::chrono::steady_clock::now();
         REQUIRE(pair.wait([&] { return done.done(); }));
         CHECK(done.result < 0);
+        // No drain was waited for, which gives up after a second.
+        CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(500));
+        INFO(pair.a().error_text);
+        CHECK(pair.a().error_text.find(" to 10.77.0.") != std::string::npos); // the peer
         CHECK(state_of(second.a) != UFX_UCT_EP_LIVE);
         REQUIRE(pair.wait([&] { return !pair.a().events.empty(); }));
         CHECK(pair.a().events.back() == UFX_UCT_IFACE_DEVICE_FATAL);

@@ -20,6 +20,20 @@ bool works(rc_pair &pair)
            done.result == UFX_OK;
 }
 
+// Sets a variable of all RDMA transports for what is opened meanwhile.
+class ib_setting {
+public:
+    ib_setting(const char *name, const char *value) : name_(name) { ::setenv(name, value, 1); }
+
+    ~ib_setting() { ::unsetenv(name_); }
+
+    ib_setting(const ib_setting &) = delete;
+    ib_setting &operator=(const ib_setting &) = delete;
+
+private:
+    const char *name_;
+};
+
 size_t count_of(const uct_side &side, ufx_uct_iface_event_type_t type)
 {
     return static_cast<size_t>(std::count(side.events.begin(), side.events.end(), type));
@@ -101,9 +115,8 @@ TEST_CASE("rc: a LID that changes is a change of address, also where the GID is 
 {
     for_each_rc([](const uct_resource &resource) {
         for (const char *index : {"-1", "1"}) {
-            ::setenv("UFX_IB_GID_INDEX", index, 1);
+            const ib_setting given("UFX_IB_GID_INDEX", index);
             rc_pair pair(resource);
-            ::unsetenv("UFX_IB_GID_INDEX");
             for (const char *lid : {"hca mlx5_0 lid 9", "hca mlx5_0 lid 0"}) {
                 const size_t before = count_of(pair.a(), UFX_UCT_IFACE_ADDR_CHANGED);
                 command(lid);
@@ -138,9 +151,8 @@ TEST_CASE("rc: a port without a usable GID has no address until one is back, whi
           "[.][hca]")
 {
     for_each_rc([](const uct_resource &resource) {
-        ::setenv("UFX_IB_GID_INDEX", "1", 1);
+        const ib_setting given("UFX_IB_GID_INDEX", "1");
         rc_pair pair(resource);
-        ::unsetenv("UFX_IB_GID_INDEX");
         const auto first = pair.a().device_address();
         {
             const ufx::ucs::log_capture log;

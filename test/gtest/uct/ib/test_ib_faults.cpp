@@ -85,17 +85,6 @@ uint32_t first_psn(ufx_uct_ep_h ep)
     return ufx::ucs::load_le32(address + 4);
 }
 
-void connect(uct_pair &pair, const uct_pair::connection &eps)
-{
-    const auto there = pair.b().device_address();
-    const auto here = pair.a().device_address();
-    uint8_t addresses[2][64];
-    REQUIRE(ufx_uct_ep_get_address(eps.a, addresses[0]) == UFX_OK);
-    REQUIRE(ufx_uct_ep_get_address(eps.b, addresses[1]) == UFX_OK);
-    REQUIRE(ufx_uct_ep_connect_to_ep(eps.a, there.data(), nullptr, addresses[1]) == UFX_OK);
-    REQUIRE(ufx_uct_ep_connect_to_ep(eps.b, here.data(), nullptr, addresses[0]) == UFX_OK);
-}
-
 } // namespace
 
 TEST_CASE(
@@ -142,7 +131,7 @@ TEST_CASE("rc: an ep may be destroyed at every step of its life", "[.][hca][U04]
                 counted done[3];
                 counted quiet;
                 if (step >= CONNECTED) {
-                    connect(pair, {a, b});
+                    connect_eps(pair, {a, b});
                 }
                 if (step >= BUSY) {
                     command(rc_pair::sent_by(b) + "drop responses");
@@ -282,7 +271,7 @@ TEST_CASE("rc: packet numbers wrap at 24 bits, and the token still tells how far
         }
         REQUIRE(left <= near_end);
         REQUIRE(ufx_uct_ep_create(pair.b().iface, nullptr, &near.b) == UFX_OK);
-        connect(pair, near);
+        connect_eps(pair, near);
         constexpr uint32_t most = 128; // packets of one put
         while (left > 2) {
             const uint32_t packets = std::min(left - 2, most);

@@ -6,6 +6,7 @@
 #include "uct/ib/common/device.h"
 #include "uct/ib/common/gid.h"
 #include "uct/ib/common/psn.h"
+#include "uct/ib/common/send_credits.h"
 #include "uct/ib/common/send_request.h"
 
 #include "ucs/log_capture.h"
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
+#include <type_traits>
 
 using namespace ufx::uct::ib;
 using ufx::uct::extent;
@@ -266,7 +268,31 @@ TEST_CASE("ib: a sender asks for credit half-way and never has more than the win
     CHECK_FALSE(idle.grant()); // not asked for
 }
 
-TEST_CASE("ib: what an error completion means to the layer above", "[ib]")
+TEST_CASE("ib: a release gives back exactly what lay before the position", "[ib][U08]")
+{
+    send_credits queue(16);
+    for (const uint32_t blocks : {3u, 1u, 5u}) {
+        REQUIRE(queue.has_room(5));
+        queue.advance(blocks);
+    }
+    CHECK(queue.under_way() == 9);
+    CHECK_FALSE(queue.has_room(5)); // four are kept for the transport itself
+    CHECK(queue.has_room_for_own());
+    CHECK(queue.release(3) == 3);
+    CHECK(queue.under_way() == 6);
+    CHECK(queue.release(3) == 0); // told twice
+    CHECK(queue.release(4) == 1);
+    CHECK(queue.release(queue.posted()) == 5);
+    CHECK(queue.under_way() == 0);
+    CHECK(queue.has_room(12));
+    CHECK_FALSE(queue.has_room(13));
+}
+
+// An errno is no status of a completion: 12 is ENOMEM here and RETRY_EXC there.
+static_assert(!std::is_invocable_v<decltype(failure_of), int>);
+static_assert(!std::is_convertible_v<int, decltype(send_error::status)>);
+
+TEST_CASE("ib: what an error completion means to the layer above", "[ib][L02]")
 {
     CHECK(failure_of(IBV_WC_RETRY_EXC_ERR).cause == UFX_UCT_CAUSE_RETRY_EXCEEDED);
     CHECK(failure_of(IBV_WC_RNR_RETRY_EXC_ERR).cause == UFX_UCT_CAUSE_RNR_EXCEEDED);

@@ -27,6 +27,7 @@ std::function<void(ibv_device_attr &)> change_device;
 std::vector<ibv_cq *> cqs;
 event_reads reads;
 bool interrupt_read = false;
+bool netdevs_hidden = false;
 std::function<void(ibv_async_event &)> change_event;
 int changes_left = 0;
 int foreign_cq_errors = 0; // CQ_ERR that were made of another event and not acknowledged
@@ -113,6 +114,12 @@ event_reads count_event_reads()
     return reads;
 }
 
+void hide_netdevs(bool hidden)
+{
+    const std::lock_guard lock(guard);
+    netdevs_hidden = hidden;
+}
+
 void interrupt_next_event_read()
 {
     const std::lock_guard lock(guard);
@@ -150,6 +157,18 @@ UFX_API int ibv_query_device(ibv_context *context, ibv_device_attr *attr)
     const std::lock_guard lock(guard);
     if (error == 0 && change_device) {
         change_device(*attr);
+    }
+    return error;
+}
+
+UFX_API int _ibv_query_gid_ex(ibv_context *context, uint32_t port, uint32_t index,
+                              ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+    const int error =
+        pass("_ibv_query_gid_ex", _ibv_query_gid_ex, context, port, index, entry, flags, size);
+    const std::lock_guard lock(guard);
+    if (error == 0 && netdevs_hidden) {
+        entry->ndev_ifindex = 0;
     }
     return error;
 }

@@ -45,6 +45,9 @@ void interrupt_next_event_read();
 // The next `count` events that are read become what `change` makes of them.
 void change_next_event(int count, std::function<void(ibv_async_event &)> change);
 
+// Whether GIDs name no network interface.
+void hide_netdevs(bool hidden);
+
 // While it lives, devices that are opened have what `change` makes of their attributes.
 class changed_device {
 public:

@@ -129,6 +129,9 @@ static void answer(struct side *side)
         if (status == UFX_ERR_NO_RESOURCE) {
             return; /* after the next progress */
         }
+        if (status == UFX_ERR_SHUTDOWN) {
+            return; /* the sender needs no slot any more: its end is told by on_event() */
+        }
         check(status, "am_send");
         ++side->answered;
     }

@@ -249,7 +249,7 @@ miss harmless(const timeline &story, const std::vector<outage> &outages, const o
         story.rail_label(one.rail) + line(": its fault at %.3f s ", story.seconds(one.begin_ns));
     switch (story.after_suspicion(one.rail, one.begin_ns)) {
     case UFX_UCP_RAIL_UP:
-        return {fault + "was over before it was given up: what was on its way waited and went on",
+        return {fault + "was over within the grace: what was on its way waited, and no lane was given up",
                 took_all(story, outages, one) ? ANOTHER_RAIL : LONGER_OUTAGE};
     case UFX_UCP_RAIL_SUSPECT:
         return {fault + "came too late: the transfer was over within the grace", MORE_TRAFFIC};

@@ -512,7 +512,7 @@ TEST_CASE("failover: a run that shows no failover is inconclusive, and says how 
     flap.add(change(2010, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_SUSPECT, "PORT_DOWN"));
     judge(flap, 0, "rail1: its fault at 2.000 s came too late", "--seconds");
     flap.add(change(2110, UFX_UCP_RAIL_SUSPECT, UFX_UCP_RAIL_UP, "PORT_UP"));
-    judge(flap, 0, "rail1: its fault at 2.000 s was over before it was given up", "UFX_RAIL_GRACE");
+    judge(flap, 0, "rail1: its fault at 2.000 s was over within the grace", "UFX_RAIL_GRACE");
     timeline idle = missed;
     idle.add(change(2010, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_DRAINING, "PORT_DOWN"));
     judge(idle, 0, "rail1: its fault at 2.000 s led to no switch", "while it carries traffic");
@@ -526,7 +526,7 @@ TEST_CASE("failover: a run that shows no failover is inconclusive, and says how 
     rail_event other = change(3010, UFX_UCP_RAIL_UP, UFX_UCP_RAIL_SUSPECT, "PORT_DOWN");
     other.index = 0;
     both.add(other);
-    judge(both, 0, "rail1: its fault at 2.000 s was over before it was given up",
+    judge(both, 0, "rail1: its fault at 2.000 s was over within the grace",
           "leave a rail up");
 }
 

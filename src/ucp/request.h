@@ -136,7 +136,7 @@ public:
     bool admitted = false;
     bool revoking = false;     // RTS: REVOKE is being sent
     mem *memory = nullptr;           // registration of `payload`
-    mem *own_memories = nullptr; // made for this operation, end with it: a list by mem::next
+    mem *own_memories = nullptr;     // made for this operation, end with it: a list by mem::next
 
     // ATOMIC.
     void *result = nullptr;

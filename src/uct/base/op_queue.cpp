@@ -19,8 +19,8 @@ op_queue::op_queue(size_t max_ops, size_t max_data)
 }
 
 // Data of one operation is contiguous: what does not fit before the end of the ring starts over.
-// Where nothing is stored it begins at a lap, so that the whole ring can be used; nothing moves before
-// it is posted.
+// Where nothing is stored it begins at a lap, so that the whole ring can be used; nothing moves
+// before it is posted.
 op_record *op_queue::reserve_ring(op_record &record, size_t data_bytes) noexcept
 {
     const uint64_t capacity = data_mask_ + 1;

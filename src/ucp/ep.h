@@ -102,6 +102,8 @@ public:
     // sets an event callback before.
     void set_unattended() { unattended_ = true; }
     ucs::handle close_request() const { return close_request_; }
+    // The peer is told that nothing comes from here any more.
+    bool has_said_goodbye() const { return close_sent_; }
 
 private:
     [[gnu::cold]] void starve() noexcept;

@@ -47,8 +47,8 @@ void ep_tx::submit(request &r)
     if (!r.internal) {
         r.generation = gate_.enter();
     }
-    if (abandoned_) {
-        drop_unposted(r, end_status_, core::cause::NONE, true);
+    if (abandoned_ || ep_.has_said_goodbye()) {
+        drop_unposted(r, abandoned_ ? end_status_ : UFX_ERR_SHUTDOWN, core::cause::NONE, true);
         return;
     }
     ++queued_;

@@ -114,6 +114,11 @@ private:
     std::size_t room_of(const lane &over) const;
     bool is_ready(const lane &over) const;
     bool may_take(const lane &over, const transfer *part) const;
+    // No lane of that transport will ever take it.
+    static bool is_for_ever(ufx_status_t refused)
+    {
+        return refused == UFX_ERR_INVALID_PARAM || refused == UFX_ERR_UNSUPPORTED;
+    }
     // A post was refused: leaves the lane alone until there is room, or until the next turn.
     void refuse(lane &over, ufx_status_t status);
     static ufx_status_t on_room(ufx_uct_pending_req_t *self) noexcept;

@@ -7,6 +7,7 @@
 #include "ucp/rail.h"
 #include "ucp/request_pool.h"
 #include "ucp/worker.h"
+#include "ucs/log.h"
 #include "ucs/trace_point.h"
 
 #include <algorithm>
@@ -222,8 +223,9 @@ ufx_status_t ep_tx::post_am(lane &over, const core::am_tx::entry &entry)
     const bool is_later = called_ != r && f.second_length != 0;
     const bool wants_zcopy =
         is_later || f.second_length >= ep_.home().cfg().zcopy_thresh || !fits_bcopy;
-    const bool by_zcopy = wants_zcopy && limits().zcopy != 0 &&
-                          f.first_length <= limits().header && may_zcopy(over, f.second, *r);
+    // A frame that was cut to be copied may be longer than zero copy takes.
+    const bool by_zcopy = wants_zcopy && limits().zcopy != 0 && f.first_length <= limits().header &&
+                          f.second_length <= limits().zcopy && may_zcopy(over, f.second, *r);
     const ufx_status_t status = by_zcopy ? post_zcopy(over, f.header, {f.first, f.first_length},
                                                       {f.second, f.second_length}, *r)
                                          : post_bcopy(over, f);
@@ -284,7 +286,14 @@ unsigned ep_tx::post_ams()
         if (entry == nullptr) {
             break;
         }
+        const std::uint64_t handle = entry->skip ? 0 : entry->handle;
         const ufx_status_t status = post_am(*over, *entry);
+        if (handle != 0 && is_for_ever(status)) {
+            ufx_error("%s: the transport refuses a message: %s", ep_.name().c_str(),
+                      ufx_ucs_status_name(status));
+            ep_.failover()->end_op(handle, status, core::cause::NONE, ep_.remote().actions());
+            continue;
+        }
         if (status < 0) {
             refuse(*over, status);
             continue;

@@ -283,7 +283,7 @@ ufx_status_t ep_tx::post_slice(request &r, bool &more)
     const ufx_status_t status = post_part(*over, *f);
     if (status < 0) {
         free_fragment(*f);
-        if (status == UFX_ERR_INVALID_PARAM || status == UFX_ERR_UNSUPPORTED) {
+        if (is_for_ever(status)) {
             return status;
         }
         refuse(*over, status);

@@ -241,7 +241,7 @@ ufx_status_t fetch(worker &w, recv_message &rts, void *buffer, std::size_t lengt
         return refuse_null(call, "buffer");
     }
     ep *e = w.find_ep(rts.ep);
-    if (e == nullptr || e->failover() == nullptr) {
+    if (e == nullptr || e->failover() == nullptr || e->has_said_goodbye()) {
         return UFX_ERR_SHUTDOWN;
     }
     ucs::result<ucs::owner<rkey>> key = rkey::unpack(w.ctx(), body.rkey);

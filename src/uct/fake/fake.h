@@ -134,6 +134,7 @@ struct device_options {
     size_t mtu = 1024;
     size_t max_outstanding = 64;
     size_t seg_size = 8192; // am and bcopy limit
+    size_t zcopy_less = 0;  // am zcopy takes so much less than bcopy
     double bandwidth = 1e9;
     bool delivery = false;   // COMPLETION_IS_DELIVERY
     bool moderated = false;  // what has no completion ends only with what is behind it and has one

@@ -118,7 +118,7 @@ ufx_status_t fake_ep::am_zcopy(uint8_t id, const void *header, size_t header_len
                                ufx_uct_completion_t *comp) noexcept
 {
     if (id >= UFX_UCT_AM_ID_MAX || header_length > max_hdr || iov_count > max_iov ||
-        iov_bytes(iov, iov_count) > iface().options().seg_size ||
+        iov_bytes(iov, iov_count) > iface().options().seg_size - iface().options().zcopy_less ||
         !the_fabric().takes(iov, iov_count)) {
         return UFX_ERR_INVALID_PARAM;
     }

@@ -39,7 +39,7 @@ ufx_status_t fake_iface::query(ufx_uct_iface_attr_t *attr) noexcept
     attr->am = {.max_short = 256,
                 .max_bcopy = with.seg_size,
                 .min_zcopy = 0,
-                .max_zcopy = with.seg_size,
+                .max_zcopy = with.seg_size - with.zcopy_less,
                 .max_iov = 8,
                 .max_hdr = 256};
     attr->put = {.max_short = 256,

@@ -192,6 +192,42 @@ TEST_CASE("ucp: a rendezvous is fetched at once, later, or dropped", "[data][tcp
     CHECK(w.calls == 1);
 }
 
+TEST_CASE("ucp: a rendezvous that was kept until its ep closes does not hold the close",
+          "[data][tcp]")
+{
+    const unsigned turns = GENERATE(0U, 1U, 2U, 3U); // of the close, before the message is used
+    const bool fetches = GENERATE(true, false);
+    INFO(turns << " turns, " << (fetches ? "fetched" : "released"));
+    pair p;
+    fetcher in;
+    in.worker = p.b.worker;
+    in.keep = true;
+    REQUIRE(ufx_ucp_worker_set_am_handler(p.b.worker, 9, fetcher::on_am, &in) == UFX_OK);
+    const std::vector<std::byte> payload(100000);
+    waiter sent, closed;
+    sent.posted(ufx_ucp_am_send(p.a.ep, 9, nullptr, 0, payload.data(), payload.size(),
+                                sent.with_flags(UFX_UCP_OP_AM_RNDV), nullptr));
+    REQUIRE(p.until([&] { return in.kept != nullptr; }));
+    closed.posted(ufx_ucp_ep_close(p.b.ep, UFX_UCP_CLOSE_FLUSH, &closed.params, nullptr));
+    p.b.ep = nullptr;
+    for (unsigned i = 0; i < turns; ++i) {
+        (void)ufx_ucp_worker_progress(p.b.worker);
+    }
+    if (fetches) {
+        in.fetch(in.kept, payload.size());
+        REQUIRE(p.until_done(in.waiters.front()));
+        CHECK(in.waiters.front().calls == 1);
+        if (in.waiters.front().status == UFX_ERR_SHUTDOWN) {
+            ufx_ucp_am_data_release(p.b.worker, in.kept);
+        }
+    } else {
+        ufx_ucp_am_data_release(p.b.worker, in.kept);
+    }
+    REQUIRE(p.until([&] { return closed.is_done(); }, std::chrono::seconds(20)));
+    REQUIRE(p.until_done(sent));
+    CHECK(sent.calls == 1);
+}
+
 TEST_CASE("ucp: messages from RNDV_THRESH on go by rendezvous, shorter ones do not", "[data][tcp]")
 {
     ufx::test::pair_options options;

@@ -142,6 +142,45 @@ TEST_CASE("ucp: a buffer that was not mapped is registered for its operation, if
     CHECK(ufx::uct::fake::registrations() == before);
 }
 
+TEST_CASE("ucp: a mapped message of any length is sent, also when it has to wait", "[data][fake]")
+{
+    fake_pair p(0, true);
+    inbox in(p.b.worker);
+    std::string text(20 * mtu, 't');
+    ufx_ucp_mem_params_t memory{};
+    memory.field_mask = UFX_UCP_MEM_PARAM_ADDRESS | UFX_UCP_MEM_PARAM_LENGTH;
+    memory.address = text.data();
+    memory.length = text.size();
+    ufx_ucp_mem_h mapped = nullptr;
+    REQUIRE(ufx_ucp_mem_map(p.a.context, &memory, &mapped) == UFX_OK);
+    std::vector<std::size_t> lengths;
+    for (std::size_t length = 1; length <= text.size(); length += 97) {
+        lengths.push_back(length);
+    }
+    for (const unsigned rail : {0U, 1U}) {
+        p.own(rail).no_resource = true; // nothing is posted by its own call
+    }
+    std::deque<waiter> waiters(lengths.size());
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        waiter &w = waiters[i];
+        w.params.field_mask |= UFX_UCP_OP_PARAM_MEM;
+        w.params.mem = mapped;
+        send(p, w, std::string_view(text).substr(0, lengths[i]));
+    }
+    for (const unsigned rail : {0U, 1U}) {
+        p.own(rail).no_resource = false;
+    }
+    for (waiter &w : waiters) {
+        REQUIRE(p.until([&] { return w.is_done(); }, std::chrono::seconds(20)));
+        CHECK(w.status == UFX_OK);
+    }
+    REQUIRE(in.texts.size() == lengths.size());
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        CHECK(in.texts[i].size() == lengths[i]);
+    }
+    REQUIRE(ufx_ucp_mem_unmap(p.a.context, mapped) == UFX_OK);
+}
+
 TEST_CASE("ucp: what cannot be registered is copied if it is a message, and refused else",
           "[data][fake][L10]")
 {

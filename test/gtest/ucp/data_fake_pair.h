@@ -25,6 +25,7 @@ struct fake_devices {
         }
         uct::fake::device_options options;
         options.mtu = mtu;
+        options.zcopy_less = needs_memh ? 256 : 0; // as RDMA devices have it
         uct::fake::add_device("fake0", options);
         uct::fake::add_device("fake1", options);
     }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -162,8 +163,9 @@ std::string left_over(image &shared)
 
 enum class when : uint8_t { AT_WORK, WHILE_MAKING, WHILE_LEAVING };
 
-// One life and death. `steps` is when the other process dies; true if it died, false if it ended
-// before. `why` says what was wrong then.
+constexpr uint64_t unharmed = UINT64_MAX;
+
+// One life and death.
 class life {
 public:
     explicit life(const fabric_options &options)
@@ -172,7 +174,9 @@ public:
         there_.bytes.resize(bytes);
     }
 
-    bool ends_at(uint64_t stores, when kill)
+    // Kills the other process before its store number `stores`; how many stores there were if it
+    // was unharmed, else 0.
+    uint64_t ends_at(uint64_t stores, when kill)
     {
         companion other(world_, [&](rig &theirs, line &to) { live(theirs, to, stores, kill); });
         if (kill == when::AT_WORK) {
@@ -185,7 +189,7 @@ public:
         }
         int status = other.wait();
         REQUIRE((WIFSIGNALED(status) || WEXITSTATUS(status) == 0));
-        return WIFSIGNALED(status);
+        return other.talk().hear();
     }
 
     // What the first process sees afterwards.
@@ -270,13 +274,9 @@ private:
         return a.destroy() == 0 && b.destroy() == 0 && well;
     }
 
-    void end(uint64_t stores, const std::function<void()> &work)
+    void end(line &to, uint64_t stores, const std::function<void()> &work)
     {
-        uint64_t taken = die_within(world_.shared(), stores, work);
-        if (std::getenv("UFX_SWHCA_KILLS") != nullptr) {
-            std::printf("%s", ("stores: " + std::to_string(taken) + "\n").c_str());
-            std::fflush(stdout);
-        }
+        to.say(die_within(world_.shared(), stores, work));
     }
 
     // Does not return: the companion would leave the fabric once more.
@@ -284,7 +284,7 @@ private:
     {
         device yours(theirs, 0);
         if (kill == when::WHILE_MAKING) {
-            end(stores, [&] {
+            end(to, stores, [&] {
                 endpoint other(yours);
                 region some = yours.make_region(64, 7);
                 other.connect_to(1, one_.qpn);
@@ -295,7 +295,7 @@ private:
         }
         if (kill == when::WHILE_LEAVING) {
             endpoint other(yours);
-            end(stores, [&] { leave_fabric(world_.shared(), 1, world_.now_ns); });
+            end(to, stores, [&] { leave_fabric(world_.shared(), 1, world_.now_ns); });
             ::_exit(0);
         }
         endpoint other(yours);
@@ -317,7 +317,7 @@ private:
         other.send(there_, 64);
         other.read(there_, 1500, here_);
         other.fetch_add(there_, here_, 1);
-        end(stores, [&] {
+        end(to, stores, [&] {
             for (int i = 0; i < passes; i++) {
                 theirs.step(6000);
             }
@@ -338,17 +338,21 @@ private:
     bool twice_ = false;
 };
 
-// Kills at stores that are spread over `all`, about as many as the work takes; UFX_SWHCA_KILLS says
-// at how many. Each store takes two signals, so that the usual number is small.
-void kill_all_over(const fabric_options &options, when kill, uint64_t all)
+// Kills at stores that are spread over all that the work takes; UFX_SWHCA_KILLS says at how many.
+// Each store takes two signals, so that the usual number is small.
+void kill_all_over(const fabric_options &options, when kill)
 {
     const char *wanted = std::getenv("UFX_SWHCA_KILLS");
     uint64_t times = wanted == nullptr ? 30 : std::strtoull(wanted, nullptr, 10);
+    life whole(options);
+    uint64_t all = whole.ends_at(unharmed, kill);
+    REQUIRE(all > 10);
+    times = std::min(times, all);
     for (uint64_t i = 0; i < times; i++) {
-        uint64_t stores = 1 + (all * i + all * (i * 7919 % 1000) / 1000) / times;
+        uint64_t stores = 1 + all * i / times;
         life one(options);
-        INFO("killed at store " << stores);
-        (void)one.ends_at(stores, kill);
+        INFO("killed at store " << stores << " of " << all);
+        CHECK(one.ends_at(stores, kill) == 0);
         CHECK(one.verdict() == "");
     }
 }
@@ -357,20 +361,20 @@ void kill_all_over(const fabric_options &options, when kill, uint64_t all)
 
 TEST_CASE("swhca: killed at any step of a pass, a process leaves peers that complete all")
 {
-    kill_all_over(rig::two_devices(), when::AT_WORK, 870);
+    kill_all_over(rig::two_devices(), when::AT_WORK);
 }
 
 TEST_CASE("swhca: killed at any step while packets are under way, a process leaves no torn list")
 {
     fabric_options options = rig::two_devices();
     options.latency_ns = 5000;
-    kill_all_over(options, when::AT_WORK, 3790);
+    kill_all_over(options, when::AT_WORK);
 }
 
 TEST_CASE("swhca: killed at any step of making and destroying, a process leaves nothing")
 {
-    kill_all_over(rig::two_devices(), when::WHILE_MAKING, 300);
-    kill_all_over(rig::two_devices(), when::WHILE_LEAVING, 30);
+    kill_all_over(rig::two_devices(), when::WHILE_MAKING);
+    kill_all_over(rig::two_devices(), when::WHILE_LEAVING);
 }
 
 } // namespace ufx::test

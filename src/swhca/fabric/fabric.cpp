@@ -186,10 +186,13 @@ int image_lock::wait_for_lock() noexcept
     constexpr uint64_t patience_ns = 100'000'000; // far longer than a pass
     int32_t let_go = 0;
     for (;;) {
-        uint64_t until_ns = monotonic_ns() + patience_ns;
-        timespec until{static_cast<time_t>(until_ns / ns_per_s),
-                       static_cast<long>(until_ns % ns_per_s)};
-        int status = ::pthread_mutex_clocklock(&shared_.lock, CLOCK_MONOTONIC, &until);
+        // Not pthread_mutex_clocklock(), which sanitizers of threads do not know.
+        timespec until{};
+        (void)::clock_gettime(CLOCK_REALTIME, &until);
+        uint64_t until_ns = static_cast<uint64_t>(until.tv_nsec) + patience_ns;
+        until.tv_sec += static_cast<time_t>(until_ns / ns_per_s);
+        until.tv_nsec = static_cast<long>(until_ns % ns_per_s);
+        int status = ::pthread_mutex_timedlock(&shared_.lock, &until);
         if (status != ETIMEDOUT) {
             if (status == 0 && let_go != 0) { // it is not in the middle of anything now
                 (void)::kill(let_go, SIGSTOP);

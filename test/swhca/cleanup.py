@@ -106,9 +106,9 @@ def own_directory_left(checks):
     directory = own(one.program())
     kill_cleaner(directory)
     end_all(one.launcher)
-    checks.that(os.path.exists(directory), "a directory that nobody has named is left too")
     two = Waiting()
-    checks.that(not os.path.exists(directory), "until the next one is made")
+    checks.that(not os.path.exists(directory),
+                "a directory that nobody has named is left until the next one is made")
     other = own(two.program())
     two.let_go()
     wait_for(lambda: not os.path.exists(other), "the own directory is removed", 10)

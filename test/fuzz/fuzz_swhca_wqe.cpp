@@ -28,6 +28,7 @@ void check_send(std::span<const std::byte> bytes, bool datagram)
     expect(wqe.sge_count <= max_sges);
     expect(!wqe.is_inline || wqe.inline_offset + wqe.length <= wqe.segments * wqe_segment_bytes);
     expect(wqe_blocks(bytes) * wqe_block_bytes >= wqe.segments * wqe_segment_bytes);
+    expect(!is_atomic(wqe.opcode) || wqe.atomic.bytes == 4 || wqe.atomic.bytes == 8);
     uint64_t sum = 0;
     for (uint32_t i = 0; i < wqe.sge_count; i++) {
         sum += wqe.sges[i].length;

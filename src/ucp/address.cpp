@@ -4,6 +4,8 @@
 
 #include "ucs/bytes.h"
 
+#include <ufx/ucp.h>
+
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cstring>
@@ -19,7 +21,7 @@ namespace {
 constexpr std::uint32_t magic = 0x57584655; // "UFXW"
 constexpr std::uint8_t version = 1;
 constexpr std::size_t max_address_bytes = 4000; // must fit into a HELLO
-constexpr unsigned max_rails = 16;              // UFX_UCP_RAILS_MAX
+constexpr unsigned max_rails = UFX_UCP_RAILS_MAX;
 
 const sockaddr_in &v4(const sockaddr_storage &a)
 {

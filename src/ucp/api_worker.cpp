@@ -2,6 +2,7 @@
 // C entries of contexts, workers, rails.
 #include "ucp/context.h"
 #include "ucp/core/control_msg.h"
+#include "ucp/core/transitions.h"
 #include "ucp/dump.h"
 #include "ucp/ep.h"
 #include "ucp/peer.h"
@@ -33,6 +34,12 @@ ufx_status_t on_worker(const char *call, ufx_ucp_worker_h handle, F &&body) noex
         return body(w);
     });
 }
+
+// What the core and the public header say alike.
+static_assert(ucp::core::transitions::kept == UFX_UCP_TRANSITIONS);
+static_assert(static_cast<int>(ucp::core::refusal::BY_USER) == UFX_UCP_REFUSED_BY_USER &&
+              static_cast<int>(ucp::core::refusal::COUNT) == UFX_UCP_REFUSED_BY_USER + 1 &&
+              static_cast<int>(ucp::core::refusal::MODE) == UFX_UCP_REFUSED_MODE);
 
 // Gives a C caller memory that he frees by ufx_ucp_dump_release().
 ufx_status_t give_text(const std::string &from, char **to)

@@ -61,9 +61,9 @@ private:
 [[nodiscard]] core::refusal offer_to_listener(peer &from, const core::control_msg &msg,
                                               core::ep_id src_ep, std::uint64_t connection,
                                               core::error_mode mode);
-// Makes `e` the local end of the ep that was asked for.
 // Consumes a request that an ep could not be made of.
 void drop_request(conn_request &request);
+// Makes `e` the local end of the ep that was asked for.
 ufx_status_t accept_request(ep &e, conn_request &request);
 
 } // namespace ufx::ucp

@@ -53,7 +53,7 @@ public:
     probe_memory &probes() { return probes_; }
     std::size_t probe_key_size() const;
     std::size_t published_size() const;
-    // Index into context::domains(), and share of striped traffic.
+    // Index into context::domains().
     std::size_t domain() const { return md_; }
     // Its device needs local buffers registered.
     bool needs_memh() const;

@@ -38,8 +38,8 @@ public:
     void give_back(fragment &f);
     fragment *find_fragment(ucs::handle id) const { return fragment_table_.find(id); }
 
-    // Runs the callbacks that are due, and those that become due meanwhile by other means than
-    // progress. @return how many
+    // Runs the callbacks that are due; those that become due meanwhile wait for the next call.
+    // @return how many
     unsigned progress();
     bool empty() { return done_.empty(); }
 

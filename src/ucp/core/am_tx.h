@@ -67,9 +67,9 @@ public:
         return nullptr;
     }
     bool any_waits() const { return waiting_from_ != next_ && first_waiting() < entries_.size(); }
-    // It was posted. `local_pending`: uct will call local_done later (zcopy).
     // Room for the next posted(), which then allocates nothing.
     void expect_post() { lanes_.reserve(lanes_.size() + 1); }
+    // It was posted. `local_pending`: uct will call local_done later (zcopy).
     void posted(am_number n, rail_id rail, epoch_t epoch, bool local_pending);
     void local_done(am_number n, action_list &out);
 

@@ -5,7 +5,7 @@
 
 namespace ufx::ucp::core {
 
-// The table of DESIGN "Tokens": what landed. AMs are not judged here: the window decides them.
+// The table of docs/failover.md, "Per operation". AMs are not judged here: the window decides them.
 ep::fate ep::fate_of(const purged_op &op, grade g, bool am_behind_covered)
 {
     if (op.fragment.kind == op_kind::GET) {

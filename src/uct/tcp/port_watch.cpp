@@ -121,16 +121,14 @@ void port_watch::look_again() noexcept
             if (one.index != owner_.local().index) {
                 continue;
             }
-            bool there = false;
             for (const ucs::net_address &address : one.addresses) {
                 auto ip = ip_address::from(reinterpret_cast<const sockaddr *>(&address.address));
-                there = there || (ip && ip->same_ip(owner_.local().ip));
-                if (there) {
+                if (ip && ip->same_ip(owner_.local().ip)) {
                     on_address(address, true);
                     return;
                 }
             }
-            if (!there && there_ && !owner_.local().loopback) {
+            if (there_ && !owner_.local().loopback) {
                 there_ = false;
                 owner_.on_port_change(UFX_UCT_IFACE_ADDR_CHANGED, UFX_UCT_CAUSE_ADDR_REMOVED,
                                       "the address was removed");

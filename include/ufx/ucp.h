@@ -635,7 +635,11 @@ typedef struct ufx_ucp_transfer {
     ufx_ucp_mem_h mem; /**< NULL, or the registration of `local` */
 } ufx_ucp_transfer_t;
 
-/** Message that the peer's notify handler gets after the whole list; copied by the call. */
+/**
+ * Message that the peer's notify handler gets after the whole list; copied by the call. If the list
+ * ends with TIMEOUT or CANCELED, it may have been on its way, and the handler may still run: all of
+ * the list is in memory then.
+ */
 typedef struct ufx_ucp_notify {
     uint64_t tag;
     const void *data; /**< may be NULL */

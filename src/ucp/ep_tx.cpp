@@ -200,14 +200,21 @@ void ep_tx::drop_unposted(request &r, ufx_status_t status, core::cause why, bool
         }
         part_final(r, status, why, remote_final);
     }
-    if (r.kind == op::PUT && r.notify != 0 && !r.begun) {
-        request_pool &pool = ep_.home().requests;
-        if (request *notify = pool.find(r.notify); notify != nullptr) {
-            pool.undo(*notify);
-        }
-        r.notify = 0;
-        answered(r, status, remote_final);
+    drop_unsent_notify(r, status, remote_final);
+}
+
+// A list of gets sends its notification last, a list of puts when it has its turn.
+void ep_tx::drop_unsent_notify(request &r, ufx_status_t status, bool remote_final)
+{
+    if (r.notify == 0 || (r.kind == op::PUT && r.begun)) {
+        return;
     }
+    request_pool &pool = ep_.home().requests;
+    if (request *notify = pool.find(r.notify); notify != nullptr) {
+        pool.undo(*notify);
+    }
+    r.notify = 0;
+    answered(r, status, remote_final);
 }
 
 void ep_tx::cancel(request &r)
@@ -260,6 +267,7 @@ void ep_tx::expire(request &r)
         ep_.failover()->end_op(id, UFX_ERR_TIMEOUT, core::cause::OP_DEADLINE,
                                ep_.remote().actions());
     }
+    drop_unsent_notify(r, UFX_ERR_TIMEOUT, true);
     if (request *notify = pool.find(r.notify); notify != nullptr) {
         expire(*notify);
     }

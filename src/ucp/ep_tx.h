@@ -94,6 +94,7 @@ private:
     void pass_flushes();
     void end(request &r);
     void drop_unposted(request &r, ufx_status_t status, core::cause why, bool remote_final);
+    void drop_unsent_notify(request &r, ufx_status_t status, bool remote_final);
     void seal_lanes_of(const request &r);
     void last_lane_gone();
     template <class F>

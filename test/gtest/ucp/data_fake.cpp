@@ -181,6 +181,41 @@ TEST_CASE("ucp: a mapped message of any length is sent, also when it has to wait
     REQUIRE(ufx_ucp_mem_unmap(p.a.context, mapped) == UFX_OK);
 }
 
+TEST_CASE("ucp: a list of gets that is canceled is not notified when its data comes",
+          "[data][fake]")
+{
+    fake_pair p;
+    unsigned notified = 0;
+    const auto count = [](void *arg, ufx_ucp_ep_h, std::uint64_t, const void *,
+                          std::size_t) noexcept { ++*static_cast<unsigned *>(arg); };
+    REQUIRE(ufx_ucp_worker_set_notify_handler(p.b.worker, count, &notified) == UFX_OK);
+    std::vector<std::byte> local(2 * mtu);
+    const ufx_ucp_transfer_t parts[] = {
+        {local.data(), p.a.peer_addr, mtu, p.a.peer_key, nullptr},
+        {local.data() + mtu, p.a.peer_addr + mtu, mtu, p.a.peer_key, nullptr}};
+    const ufx_ucp_notify_t notify = {1, nullptr, 0};
+    for (const unsigned rail : {0U, 1U}) {
+        p.peers(rail).acks.hold(); // and the data
+    }
+    waiter w;
+    ufx_ucp_request_h request = nullptr;
+    w.posted(ufx_ucp_get_list(p.a.ep, parts, std::size(parts), &notify, &w.params, &request));
+    p.rounds(20);
+    REQUIRE(ufx_ucp_request_cancel(request) == UFX_OK);
+    for (const unsigned rail : {0U, 1U}) {
+        p.peers(rail).acks.open();
+    }
+    for (int i = 0; i < 5; ++i) { // the data is there before the cancel has had its turn
+        (void)ufx_ucp_worker_progress(p.b.worker);
+    }
+    REQUIRE(p.until_done(w));
+    p.rounds(100);
+    CHECK(w.status == UFX_ERR_CANCELED);
+    CHECK(w.calls == 1);
+    CHECK(notified == 0);
+    ufx_ucp_request_free(request);
+}
+
 TEST_CASE("ucp: what cannot be registered is copied if it is a message, and refused else",
           "[data][fake][L10]")
 {

@@ -5,7 +5,7 @@
 // fragment is one frame with its own number. All integers are little endian.
 //
 //   0  u8  type (am_type)          24  u64 ack: the sender has got everything below
-//   1  u8  flags (am_flag)         32  u32 index of the fragment in its message
+//   1  u8  flags: 0               32  u32 index of the fragment in its message
 //   2  u16 rail                    36  u32 fragments of the message
 //   4  u32 epoch of the lane       40  u64 length of the stream
 //   8  u64 receiver's ep id        48  u64 offset of this fragment in the stream
@@ -42,8 +42,6 @@ enum class am_type : std::uint8_t {
     NOTIFY = 7, // notify_body, data
     COUNT
 };
-
-enum class am_flag : std::uint8_t { NONE = 0 };
 
 struct am_header {
     am_type type = am_type::ACK;

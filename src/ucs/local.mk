@@ -10,7 +10,7 @@ UCS_INT_SOURCES = $(UNIT_ucs_config) $(UNIT_ucs_system) \
 	%D%/entry.h %D%/event_loop.h %D%/fake_clock.h %D%/fd.h %D%/guarded_copy.h %D%/handle_table.h %D%/list.h \
 	%D%/log.h %D%/log_capture.h %D%/mailbox.h %D%/mapping.h %D%/module.h %D%/mpsc_queue.h \
 	%D%/netlink_watch.h %D%/owner.h %D%/pool.h %D%/prng.h %D%/range_set.h %D%/result.h \
-	%D%/spsc_queue.h %D%/timer_wheel.h %D%/trace_point.h %D%/uuid.h
+	%D%/timer_wheel.h %D%/trace_point.h %D%/uuid.h
 libucs_int_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS)
 libucs_int_la_LIBADD = $(LIBNL_LIBS)
 if HAVE_LIBNL

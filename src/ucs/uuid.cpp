@@ -29,20 +29,4 @@ uint64_t random_uuid() noexcept
     return value;
 }
 
-process_uuid::process_uuid() noexcept : value_(random_uuid()), pid_(::getpid()) {}
-
-uint64_t process_uuid::get() noexcept
-{
-    if (stale()) {
-        value_ = random_uuid();
-        pid_ = ::getpid();
-    }
-    return value_;
-}
-
-bool process_uuid::stale() const noexcept
-{
-    return pid_ != ::getpid();
-}
-
 } // namespace ufx::ucs

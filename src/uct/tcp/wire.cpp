@@ -32,8 +32,6 @@ const char *refusal_text(refusal reason) noexcept
         return "the peer's ep has or had its connection";
     case refusal::not_in_time:
         return "the peer's ep was not connected from its side in time";
-    case refusal::link_down:
-        return "the peer's link is down";
     case refusal::am_max:
         return "the longest active message differs: UFX_TCP_AM_MAX must be the same on both sides";
     }

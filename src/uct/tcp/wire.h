@@ -35,8 +35,8 @@ enum class refusal : uint32_t {
     wrong_peer = 3,   // the ep with that id was told another peer
     already_used = 4, // the ep with that id has or had its connection
     not_in_time = 5,  // the ep with that id was not connected from its side in time
-    link_down = 6,    // the listening side's link is down
-    am_max = 7,       // the longest am of the two sides differs
+    // 6 was given once
+    am_max = 7, // the longest am of the two sides differs
 };
 
 [[nodiscard]] const char *refusal_text(refusal reason) noexcept;
@@ -89,11 +89,6 @@ enum class frame_type : uint8_t {
     atomic_reply = 18,
     error = 19, // the op `seq` was refused; nothing after it is applied
 };
-
-[[nodiscard]] constexpr bool carries_op(frame_type type) noexcept
-{
-    return type <= frame_type::check;
-}
 
 struct header {
     frame_type type = frame_type::ack;

@@ -9,8 +9,6 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <set>
-#include <sys/wait.h>
-#include <unistd.h>
 
 using namespace ufx;
 
@@ -101,31 +99,6 @@ TEST_CASE("uuid: identities differ and are never zero", "[ucs][uuid]")
         CHECK(id != 0);
         CHECK(seen.insert(id).second);
     }
-}
-
-TEST_CASE("uuid: a child made by fork has another identity", "[ucs][uuid]")
-{
-    ucs::process_uuid id;
-    uint64_t mine = id.get();
-    CHECK(id.get() == mine);
-    int ends[2];
-    REQUIRE(::pipe(ends) == 0);
-    pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        uint64_t report[2] = {id.stale() ? 1u : 0u, id.get()};
-        ::_exit(::write(ends[1], report, sizeof(report)) == sizeof(report) ? 0 : 1);
-    }
-    uint64_t report[2] = {};
-    CHECK(::read(ends[0], report, sizeof(report)) == sizeof(report));
-    ::close(ends[0]);
-    ::close(ends[1]);
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK(report[0] == 1);
-    CHECK(report[1] != 0);
-    CHECK(report[1] != mine);
-    CHECK(id.get() == mine);
 }
 
 TEST_CASE("prng: the same seed gives the same numbers, and below() stays below", "[ucs][prng]")

@@ -2,7 +2,6 @@
 // Queues between threads, and the mailbox.
 #include "ucs/mailbox.h"
 #include "ucs/mpsc_queue.h"
-#include "ucs/spsc_queue.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -38,50 +37,6 @@ bool is_readable(int number)
 constexpr int rounds = 20000;
 
 } // namespace
-
-TEST_CASE("spsc queue: is full at its capacity and keeps order", "[ucs][queue]")
-{
-    ucs::spsc_queue<int> queue(3);
-    CHECK(queue.capacity() == 4);
-    int value = -1;
-    CHECK_FALSE(queue.pop(value));
-    for (int turn = 0; turn < 3; turn++) {
-        for (int i = 0; i < 4; i++) {
-            CHECK(queue.push(i));
-        }
-        CHECK_FALSE(queue.push(9));
-        for (int i = 0; i < 4; i++) {
-            CHECK(queue.pop(value));
-            CHECK(value == i);
-        }
-        CHECK_FALSE(queue.pop(value));
-    }
-}
-
-TEST_CASE("spsc queue: everything arrives once and in order", "[ucs][queue][threads]")
-{
-    ucs::spsc_queue<int> queue(64);
-    std::thread producer([&] {
-        for (int i = 0; i < rounds; i++) {
-            while (!queue.push(i)) {
-                std::this_thread::yield();
-            }
-        }
-    });
-    int expected = 0;
-    bool in_order = true;
-    while (expected < rounds) {
-        int value = -1;
-        if (queue.pop(value)) {
-            in_order = in_order && value == expected;
-            expected++;
-        } else {
-            std::this_thread::yield();
-        }
-    }
-    producer.join();
-    CHECK(in_order);
-}
 
 TEST_CASE("mpsc queue: says when it was empty and keeps order", "[ucs][queue]")
 {

@@ -55,10 +55,12 @@ refreshed rc_port::refresh()
     const ucs::result<port_state> now = device_->query_port(number_);
     std::vector<gid_entry> usable = usable_gids(device_->gid_table(number_), wanted_index_);
     if (!now || usable.empty()) {
-        ufx_error("%s:%u: %s", device_->name().c_str(), number_,
-                  !now                 ? "the port cannot be queried"
-                  : wanted_index_ >= 0 ? "the GID at UFX_IB_GID_INDEX is not set"
-                                       : "no GID of the port can be used");
+        if (complaints_.allow(ucs::now_ns())) {
+            ufx_error("%s:%u: %s", device_->name().c_str(), number_,
+                      !now                 ? "the port cannot be queried"
+                      : wanted_index_ >= 0 ? "the GID at UFX_IB_GID_INDEX is not set"
+                                           : "no GID of the port can be used");
+        }
         failed_ = true;
         return refreshed::failed;
     }

@@ -7,6 +7,9 @@
 #include "device.h"
 #include "rc_qp.h"
 
+#include "ucs/clock.h"
+#include "ucs/log.h"
+
 #include <optional>
 #include <vector>
 
@@ -62,6 +65,7 @@ private:
     std::vector<gid_entry> usable_; // best first
     size_t chosen_ = 0;             // of usable_
     bool failed_ = false;
+    ucs::log_rate complaints_{10 * ucs::ns_per_sec};
 };
 
 } // namespace ufx::uct::ib

@@ -15,6 +15,8 @@ namespace ufx::ucp {
 namespace {
 
 constexpr std::size_t max_notify = 4096;
+constexpr std::uint64_t all_op_flags =
+    UFX_UCP_OP_AM_EAGER | UFX_UCP_OP_AM_RNDV | UFX_UCP_OP_AM_REPLY;
 constexpr std::size_t notify_fixed = 8;
 
 // Says what is wrong with a transfer that was found wrong.
@@ -166,6 +168,10 @@ ufx_status_t send_am(ep &e, std::uint16_t id, const void *header, std::size_t he
     }
     const std::uint64_t flags =
         params != nullptr && (params->field_mask & UFX_UCP_OP_PARAM_FLAGS) != 0 ? params->flags : 0;
+    if ((flags & ~all_op_flags) != 0) {
+        return refuse("ufx_ucp_am_send",
+                      "params->flags has bits that are none of ufx_ucp_op_flags");
+    }
     const bool eager = (flags & UFX_UCP_OP_AM_EAGER) != 0;
     const bool rendezvous =
         length != 0 && !eager &&

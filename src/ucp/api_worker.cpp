@@ -41,6 +41,17 @@ static_assert(static_cast<int>(ucp::core::refusal::BY_USER) == UFX_UCP_REFUSED_B
               static_cast<int>(ucp::core::refusal::COUNT) == UFX_UCP_REFUSED_BY_USER + 1 &&
               static_cast<int>(ucp::core::refusal::MODE) == UFX_UCP_REFUSED_MODE);
 
+ufx_status_t check_dump(const char *call, const ufx_ucp_dump_format_t &format,
+                        char *const *text) noexcept
+{
+    if (text == nullptr) {
+        return ucp::refuse_null(call, "text");
+    }
+    return ucp::number_of(format) > UFX_UCP_DUMP_JSON
+               ? ucp::refuse(call, "format is no ufx_ucp_dump_format_t")
+               : UFX_OK;
+}
+
 // Gives a C caller memory that he frees by ufx_ucp_dump_release().
 ufx_status_t give_text(const std::string &from, char **to)
 {
@@ -126,6 +137,10 @@ ufx_status_t ufx_ucp_worker_create(ufx_ucp_context_h context, const ufx_ucp_work
     if (const auto bad = ucp::require(__func__, {{"context", context}, {"worker", handle}});
         bad != UFX_OK) {
         return bad;
+    }
+    if (params != nullptr && (params->field_mask & UFX_UCP_WORKER_PARAM_THREAD_MODE) != 0 &&
+        ucp::number_of(params->thread_mode) > UFX_UCP_THREAD_MULTI) {
+        return ucp::refuse(__func__, "params->thread_mode is no ufx_ucp_thread_mode_t");
     }
     return ucs::guard([&]() -> ufx_status_t {
         auto made = ucp::worker::create(ucp::context::of(context), params);
@@ -281,8 +296,8 @@ ufx_status_t ufx_ucp_rail_set_link(ufx_ucp_worker_h handle, const char *name, in
 ufx_status_t ufx_ucp_worker_dump(ufx_ucp_worker_h handle, ufx_ucp_dump_format_t format,
                                  char **text) noexcept
 {
-    if (text == nullptr) {
-        return ucp::refuse_null(__func__, "text");
+    if (const ufx_status_t bad = check_dump(__func__, format, text); bad != UFX_OK) {
+        return bad;
     }
     return on_worker(__func__, handle,
                      [&](ucp::worker &w) { return give_text(ucp::dump_worker(w, format), text); });
@@ -295,8 +310,8 @@ void ufx_ucp_dump_release(char *text) noexcept
 
 ufx_status_t ufx_ucp_system_dump(ufx_ucp_dump_format_t format, char **text) noexcept
 {
-    if (text == nullptr) {
-        return ucp::refuse_null(__func__, "text");
+    if (const ufx_status_t bad = check_dump(__func__, format, text); bad != UFX_OK) {
+        return bad;
     }
     return ucs::guard([&] { return give_text(ucp::dump_system(format), text); });
 }

@@ -64,20 +64,24 @@ ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
         mode = number_of(params.error_mode);
     }
     const bool is_mode = mode <= UFX_UCP_ERROR_MODE_FAILOVER;
+    const bool has_flags = (params.field_mask & UFX_UCP_EP_PARAM_FLAGS) != 0;
+    const bool is_flags =
+        !has_flags || (params.flags & ~std::uint64_t{UFX_UCP_EP_TARGET_POLLS_MEMORY}) == 0;
     constexpr const char *call = "ufx_ucp_ep_create";
     conn_request *request = (way & UFX_UCP_EP_PARAM_CONN_REQUEST) != 0
                                 ? static_cast<conn_request *>(params.conn_request)
                                 : nullptr;
-    if (request != nullptr && (way != UFX_UCP_EP_PARAM_CONN_REQUEST || !is_mode)) {
+    if (request != nullptr && (way != UFX_UCP_EP_PARAM_CONN_REQUEST || !is_mode || !is_flags)) {
         drop_request(*request); // consumed, whatever is wrong
     }
     if (!is_mode) {
         return refuse(call, "params->error_mode is no ufx_ucp_error_mode_t");
     }
-    ucs::owner<ep> made = ucs::make_owner<ep>(w, static_cast<core::error_mode>(mode));
-    if ((params.field_mask & UFX_UCP_EP_PARAM_FLAGS) != 0) {
-        made->flags_ = params.flags;
+    if (!is_flags) {
+        return refuse(call, "params->flags has bits that are none of ufx_ucp_ep_flags");
     }
+    ucs::owner<ep> made = ucs::make_owner<ep>(w, static_cast<core::error_mode>(mode));
+    made->flags_ = has_flags ? params.flags : 0;
     if ((params.field_mask & UFX_UCP_EP_PARAM_NAME) != 0 && params.name != nullptr) {
         made->name_ = params.name;
     }

@@ -40,6 +40,11 @@ std::uint64_t uct_access(std::uint64_t rights, bool is_written)
 ufx_status_t check(const ufx_ucp_mem_params_t &params, bool allocate)
 {
     const std::uint64_t mask = params.field_mask;
+    if ((mask & UFX_UCP_MEM_PARAM_FLAGS) != 0 &&
+        (params.flags & ~(all_rights | UFX_UCP_MEM_ALLOCATE)) != 0) {
+        return refuse("ufx_ucp_mem_map",
+                      "params->flags has bits that are none of ufx_ucp_mem_flags");
+    }
     if ((mask & UFX_UCP_MEM_PARAM_LENGTH) == 0 || params.length == 0) {
         return refuse("ufx_ucp_mem_map", "params->length is missing or 0");
     }

@@ -342,6 +342,12 @@ void peer::forget_ep(ep &e)
             lanes_.erase(lanes_.begin() + static_cast<std::ptrdiff_t>(i));
         }
     }
+    if (e.failover() != nullptr && e.failover()->peer_id() != 0) {
+        (void)ucs::guard([&] { gone_.push_back(e.failover()->peer_id()); });
+        if (gone_.size() > max_gone) {
+            gone_.pop_front();
+        }
+    }
     core_.forget_ep(e.id());
     std::erase(eps_, &e);
 }

@@ -16,6 +16,7 @@
 #include "ucs/owner.h"
 #include "ucs/timer_wheel.h"
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <new>
@@ -209,6 +210,9 @@ private:
     bool starved_ = false;
     std::uint64_t next_connection_ = 1;
     std::vector<ep *> eps_;
+    // The peer's eps that had one here which was closed: a late message of theirs makes no other.
+    static constexpr std::size_t max_gone = 1024;
+    std::deque<core::ep_id> gone_;
     std::vector<ucs::owner<lane>> lanes_;
     std::vector<ucs::owner<prober>> probers_;
     std::vector<core::rail_id> awaiting_idle_;

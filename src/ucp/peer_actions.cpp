@@ -351,6 +351,10 @@ void peer::pair_or_accept(const core::act::incoming_ep &a, const core::lane_name
         feed();
         return;
     }
+    if (std::find(gone_.begin(), gone_.end(), lane.src_ep) != gone_.end()) {
+        core_.refuse_ep(a.msg, core::refusal::EP_GONE, actions_);
+        return;
+    }
     // Both sides made an ep to each other at once: the connection number pairs them into one.
     for (const ep *e : eps_) {
         if (e->connection() == connection && e->failover() != nullptr &&

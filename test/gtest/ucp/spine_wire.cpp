@@ -152,6 +152,32 @@ TEST_CASE("an ep of which nobody was told goes when its peer closes it or dies",
     REQUIRE(turn({&b}, [&] { return eps() == 0 && b.w().peers().empty(); }));
 }
 
+TEST_CASE("a late message of an ep whose peer was closed makes no other ep", "[spine]")
+{
+    lone a;
+    lone b;
+    const ufx_ucp_ep_h ep = a.connect(b);
+    REQUIRE(turn({&a, &b}, [&] { return live_lanes(ep) == 2 && b.accepted.size() == 1; }));
+    ucp::peer &a_at_b = *b.w().peers().at(0);
+    const ucp::core::lane_name late{ucp::ep::of(ep).id(), 0, a_at_b.machine().rail_ids().at(0), 9};
+    const std::uint64_t connection = ucp::ep::of(ep).connection();
+    const ufx_ucp_ep_h other = a.connect(b); // so that the two workers stay joined
+    REQUIRE(turn({&a, &b}, [&] { return live_lanes(other) == 2 && b.accepted.size() == 2; }));
+    (void)ufx_ucp_ep_close(b.accepted[0], UFX_UCP_CLOSE_FLUSH, nullptr, nullptr);
+    (void)ufx_ucp_ep_close(ep, UFX_UCP_CLOSE_FLUSH, nullptr, nullptr);
+    REQUIRE(turn({&a, &b}, [&] { return b.w().eps().size() == 1 && a.w().eps().size() == 1; }));
+    a_at_b.event([&](ucp::core::peer &m, ucp::core::time_ns now, ucp::core::action_list &out) {
+        m.control(ucp::core::lane_want_msg{late, connection, {}}, now, out);
+        m.control(ucp::core::lane_req_msg{late, connection, {}, {}, {}}, now, out);
+    });
+    for (int i = 0; i < 100; ++i) {
+        (void)ufx_ucp_worker_progress(b.handle);
+        (void)ufx_ucp_worker_progress(a.handle);
+    }
+    CHECK(b.accepted.size() == 2);
+    CHECK(b.w().eps().size() == 1);
+}
+
 TEST_CASE("two eps that are made to each other at once become one", "[spine]")
 {
     lone a;

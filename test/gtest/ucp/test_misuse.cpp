@@ -150,6 +150,19 @@ TEST_CASE("misuse: a refused argument is named with its call", "[ucp]")
     ufx_ucp_op_params_t eager{};
     eager.field_mask = UFX_UCP_OP_PARAM_FLAGS;
     eager.flags = UFX_UCP_OP_AM_EAGER;
+    ufx_ucp_op_params_t no_op_flags = eager;
+    no_op_flags.flags = ~std::uint64_t{0};
+    ufx_ucp_ep_params_t no_ep_flags{};
+    no_ep_flags.field_mask = UFX_UCP_EP_PARAM_FLAGS;
+    no_ep_flags.flags = 2;
+    ufx_ucp_mem_params_t no_mem_flags{};
+    no_mem_flags.field_mask = UFX_UCP_MEM_PARAM_FLAGS;
+    no_mem_flags.flags = 1u << 4;
+    ufx_ucp_worker_params_t no_threads{};
+    no_threads.field_mask = UFX_UCP_WORKER_PARAM_THREAD_MODE;
+    no_threads.thread_mode = static_cast<ufx_ucp_thread_mode_t>(9);
+    const auto no_format = static_cast<ufx_ucp_dump_format_t>(99);
+    ufx_ucp_worker_h second = nullptr;
     ufx_ucp_ep_h made = nullptr;
     ufx_ucp_mem_h mem = nullptr;
     ufx_ucp_rkey_h unpacked = nullptr;
@@ -160,6 +173,8 @@ TEST_CASE("misuse: a refused argument is named with its call", "[ucp]")
     } cases[] = {
         {"ufx_ucp_context_create: context", [&] { return ufx_ucp_context_create({}, nullptr); }},
         {"ufx_ucp_worker_create: context", [&] { return ufx_ucp_worker_create({}, {}, nullptr); }},
+        {"ufx_ucp_worker_create: params->thread_mode",
+         [&] { return ufx_ucp_worker_create(p.a.context, &no_threads, &second); }},
         {"ufx_ucp_worker_event_fd: fd", [&] { return ufx_ucp_worker_event_fd(worker, nullptr); }},
         {"ufx_ucp_worker_arm: worker", [&] { return ufx_ucp_worker_arm(nullptr); }},
         {"ufx_ucp_worker_wait: worker", [&] { return ufx_ucp_worker_wait(nullptr, 0); }},
@@ -175,9 +190,14 @@ TEST_CASE("misuse: a refused argument is named with its call", "[ucp]")
         {"ufx_ucp_rail_set_link: rail", [&] { return ufx_ucp_rail_set_link(worker, nullptr, 1); }},
         {"ufx_ucp_worker_dump: worker",
          [&] { return ufx_ucp_worker_dump(nullptr, UFX_UCP_DUMP_TEXT, &text); }},
+        {"ufx_ucp_worker_dump: format",
+         [&] { return ufx_ucp_worker_dump(worker, no_format, &text); }},
+        {"ufx_ucp_system_dump: format", [&] { return ufx_ucp_system_dump(no_format, &text); }},
         {"ufx_ucp_system_dump: text",
          [&] { return ufx_ucp_system_dump(UFX_UCP_DUMP_TEXT, nullptr); }},
         {"ufx_ucp_mem_map: params", [&] { return ufx_ucp_mem_map(p.a.context, nullptr, &mem); }},
+        {"ufx_ucp_mem_map: params->flags",
+         [&] { return ufx_ucp_mem_map(p.a.context, &no_mem_flags, &mem); }},
         {"ufx_ucp_mem_map: params->length",
          [&] { return ufx_ucp_mem_map(p.a.context, &no_length, &mem); }},
         {"ufx_ucp_mem_map: params->address",
@@ -203,6 +223,8 @@ TEST_CASE("misuse: a refused argument is named with its call", "[ucp]")
          [&] { return ufx_ucp_ep_create(worker, &no_way, &made); }},
         {"ufx_ucp_ep_create: params->error_mode",
          [&] { return ufx_ucp_ep_create(worker, &no_mode, &made); }},
+        {"ufx_ucp_ep_create: params->flags",
+         [&] { return ufx_ucp_ep_create(worker, &no_ep_flags, &made); }},
         {"ufx_ucp_ep_create: params->sockaddr",
          [&] { return ufx_ucp_ep_create(worker, &no_sockaddr, &made); }},
         {"ufx_ucp_ep_set_event_cb: ep",
@@ -236,6 +258,8 @@ TEST_CASE("misuse: a refused argument is named with its call", "[ucp]")
         {"ufx_ucp_am_send: header is",
          [&] { return ufx_ucp_am_send(ep, 1, {}, 1, {}, 0, {}, {}); }},
         {"ufx_ucp_am_send: buffer", [&] { return ufx_ucp_am_send(ep, 1, {}, 0, {}, 1, {}, {}); }},
+        {"ufx_ucp_am_send: params->flags",
+         [&] { return ufx_ucp_am_send(ep, 1, {}, 0, &byte, 1, &no_op_flags, {}); }},
         {"ufx_ucp_am_send: length",
          [&] { return ufx_ucp_am_send(ep, 1, {}, 0, &byte, size_t{1} << 40, &eager, {}); }},
         {"ufx_ucp_am_recv_data: data",

@@ -8,6 +8,7 @@
 #include "ucp/proto.h"
 #include "ucp/rail.h"
 #include "ucp/worker.h"
+#include "ucs/entry.h"
 #include "ucs/log.h"
 #include "ucs/trace_point.h"
 

@@ -103,6 +103,7 @@ bool kill_pair::advance()
     switch (stage_) {
     case stage::RUNNING:
         if (processes_[0].ended && processes_[1].ended) {
+            missed_ = processes_[0].status == 0 && processes_[1].status == 0;
             complain("both ended without reaching the point");
             stage_ = stage::OVER;
         } else if (now - since_ms_ > REACH_MS) {

@@ -32,6 +32,9 @@ public:
     /** After the end: empty if it went as it must, else what went wrong. */
     const std::string &complaint() const noexcept { return complaint_; }
 
+    /** Both did all they had to, and neither came to the point: chance did not lead there. */
+    bool has_missed() const noexcept { return missed_; }
+
     const kill_case &what() const noexcept { return what_; }
 
 private:
@@ -62,6 +65,7 @@ private:
     stage stage_ = stage::RUNNING;
     uint64_t since_ms_ = 0; // begin of the stage
     std::string complaint_;
+    bool missed_ = false;
 };
 
 uint64_t clock_ms();

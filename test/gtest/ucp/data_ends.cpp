@@ -408,7 +408,7 @@ TEST_CASE("ucp: an ep's error and the death of the peer's transfers wait until l
     CHECK(std::memcmp(now.data(), p.b.memory, local.size()) == 0);
 }
 
-TEST_CASE("ucp: a forced close that cuts operations short is an error for the peer", "[data][tcp]")
+TEST_CASE("tcp: a forced close that cuts operations short is an error for the peer", "[data][tcp]")
 {
     pair p;
     const bool is_cut = GENERATE(false, true);

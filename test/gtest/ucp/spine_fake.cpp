@@ -209,7 +209,19 @@ TEST_CASE("fake: 10 s of idleness after a put make no rail SUSPECT", "[spine][fa
     traffic t(p);
     t.post_some();
     REQUIRE(step(t, p, clock, 2000, false, [&] { return t.over(); }));
+    const auto sent = [] {
+        std::uint64_t packets = 0;
+        for (const char *wire : {"wire0", "wire1"}) {
+            for (const fake::side *each : fake::sides(wire)) {
+                packets += each->data.passed();
+            }
+        }
+        return packets;
+    };
+    REQUIRE_FALSE(step(t, p, clock, 1000, false, [&] { return transitions(p) != 0; }));
+    const std::uint64_t before = sent();
     REQUIRE_FALSE(step(t, p, clock, 10000, false, [&] { return transitions(p) != 0; }));
+    CHECK(sent() == before); // and nobody is asked whether anything moves
     CHECK(t.verify());
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mapped memory of a context: registered on every memory domain, found by a stable id.
+// Memory of a context: what was mapped, on every memory domain, and buffers of single operations,
+// where devices need them registered. Found by a stable id.
 #pragma once
 
 #include "ucp/handles.h"
@@ -28,7 +29,7 @@ namespace core {
 struct rkey_req_msg;
 }
 
-// One mapped range. Its registrations go with it.
+// One range, mapped or made for an operation. Its registrations go with it.
 class mem : public ufx_ucp_mem {
 public:
     static mem &of(ufx_ucp_mem_h handle) { return *static_cast<mem *>(handle); }

@@ -65,21 +65,24 @@ UNIT_ib_common = %D%/ib/common/address.cpp %D%/ib/common/async_monitor.cpp \
 	%D%/ib/common/config.cpp %D%/ib/common/device.cpp %D%/ib/common/gid.cpp %D%/ib/common/md.cpp \
 	%D%/ib/common/rc_port.cpp %D%/ib/common/rc_qp.cpp %D%/ib/common/rc_resources.cpp \
 	%D%/ib/common/receive_buffers.cpp %D%/ib/common/send_request.cpp
-UNIT_ib_mlx5 = %D%/ib/mlx5/completion_queue.cpp %D%/ib/mlx5/rc_mlx5.cpp %D%/ib/mlx5/send_queue.cpp \
+UNIT_ib_mlx5 = %D%/ib/mlx5/atomic_caps.cpp %D%/ib/mlx5/completion_queue.cpp %D%/ib/mlx5/rc_mlx5.cpp %D%/ib/mlx5/send_queue.cpp \
 	%D%/ib/mlx5/shared_queues.cpp %D%/ib/mlx5/shared_receive_queue.cpp
 UNIT_ib_verbs = %D%/ib/verbs/rc_verbs.cpp %D%/ib/verbs/send_queue.cpp \
 	%D%/ib/verbs/shared_queues.cpp %D%/ib/transports.cpp
 UCT_IB_SOURCES = $(UNIT_ib_common) $(UNIT_ib_mlx5) $(UNIT_ib_verbs) \
 	%D%/ib/common/address.h %D%/ib/common/am_header.h %D%/ib/common/async_monitor.h \
+	%D%/ib/common/atomic_request.h \
 	%D%/ib/common/config.h %D%/ib/common/device.h %D%/ib/common/gid.h %D%/ib/common/md.h \
 	%D%/ib/common/psn.h %D%/ib/common/qp_table.h %D%/ib/common/rc_ep.h \
-	%D%/ib/common/rc_ep_impl.h %D%/ib/common/rc_ep_post_impl.h %D%/ib/common/rc_iface.h \
+	%D%/ib/common/rc_ep_atomic_impl.h %D%/ib/common/rc_ep_impl.h \
+	%D%/ib/common/rc_ep_post_impl.h %D%/ib/common/rc_iface.h \
 	%D%/ib/common/rc_iface_events_impl.h %D%/ib/common/rc_iface_impl.h \
 	%D%/ib/common/rc_port.h %D%/ib/common/rc_qp.h \
 	%D%/ib/common/rc_resources.h %D%/ib/common/rc_transport.h %D%/ib/common/receive_buffers.h \
 	%D%/ib/common/retry_budget.h %D%/ib/common/send_credits.h %D%/ib/common/send_request.h \
 	%D%/ib/common/silence.h %D%/ib/common/transports.h %D%/ib/common/wake_timer.h \
-	%D%/ib/mlx5/barriers.h %D%/ib/mlx5/completion_queue.h %D%/ib/mlx5/send_queue.h \
+	%D%/ib/mlx5/atomic_caps.h %D%/ib/mlx5/barriers.h %D%/ib/mlx5/completion_queue.h \
+	%D%/ib/mlx5/send_queue.h \
 	%D%/ib/mlx5/shared_queues.h %D%/ib/mlx5/shared_receive_queue.h \
 	%D%/ib/verbs/send_queue.h %D%/ib/verbs/shared_queues.h
 if UNITY

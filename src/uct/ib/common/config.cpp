@@ -44,7 +44,12 @@ struct rc_rows {
     unsigned fc_window;
     unsigned max_reads;
     bool blueflame;
+    wish extended_atomics;
 };
+
+constexpr ucs::config_enum wishes[] = {{"n", static_cast<int>(wish::no)},
+                                       {"y", static_cast<int>(wish::yes)},
+                                       {"auto", static_cast<int>(wish::automatic)}};
 
 constexpr ucs::config_option<shared_rows> shared_options[] = {
     ucs::option<&shared_rows::timeout>("TIMEOUT", "14",
@@ -127,6 +132,11 @@ constexpr ucs::config_option<rc_rows> rc_options[] = {
     ucs::option<&rc_rows::blueflame>("BLUEFLAME", "n",
                                      "Write small requests to the device together with the "
                                      "doorbell, where it offers that (mlx5 only)."),
+    ucs::option<&rc_rows::extended_atomics>("EXTENDED_ATOMICS", "auto",
+                                            "Atomics of 4 bytes, and AND, OR, XOR and SWAP (mlx5 "
+                                            "only); auto: if the device says that it has them, "
+                                            "which it does where DEVX is allowed.")
+        .names(wishes),
 };
 
 constexpr ucs::config_table<rc_rows> mlx5_table{"rc_mlx5", "RC_MLX5_", rc_options};
@@ -181,6 +191,7 @@ ucs::result<rc_config> read_config(rc_kind kind, std::span<const ufx_uct_config_
     made.fc_window = own->fc_window;
     made.max_reads = made.max_own_reads = own->max_reads;
     made.blueflame = own->blueflame;
+    made.extended_atomics = own->extended_atomics;
     if (made.budget.timeout == 0) {
         ufx_warn("the ACK timeout is off (TIMEOUT 0): a peer that dies stalls its operations for "
                  "ever; set UFX_IB_TIMEOUT to 1..31");

@@ -20,6 +20,9 @@ namespace ufx::uct::ib {
 
 enum class rc_kind : uint8_t { mlx5, verbs };
 
+// A capability that can be asked for, or taken as given.
+enum class wish : uint8_t { no, yes, automatic };
+
 struct rc_config {
     retry_budget budget;
     int gid_index; // -1: chosen
@@ -37,6 +40,7 @@ struct rc_config {
     unsigned max_reads;     // outstanding reads and atomics of peers here
     unsigned max_own_reads; // outstanding reads and atomics to a peer
     bool blueflame;
+    wish extended_atomics;
     bool async_events;  // events of the device are heard at all
     bool fail_on_event; // those that say that a queue pair, a queue or the device broke fail eps
 };

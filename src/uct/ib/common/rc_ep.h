@@ -50,6 +50,9 @@ public:
     method_of<&ep_ops::get_short> get_short;
     method_of<&ep_ops::get_bcopy> get_bcopy;
     method_of<&ep_ops::get_zcopy> get_zcopy;
+    method_of<&ep_ops::atomic32_post> atomic32_post;
+    method_of<&ep_ops::atomic32_fetch> atomic32_fetch;
+    method_of<&ep_ops::atomic32_cswap> atomic32_cswap;
     method_of<&ep_ops::atomic64_post> atomic64_post;
     method_of<&ep_ops::atomic64_fetch> atomic64_fetch;
     method_of<&ep_ops::atomic64_cswap> atomic64_cswap;
@@ -157,10 +160,16 @@ private:
     [[nodiscard]] ufx_status_t post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *iov,
                                         size_t iov_count, uint64_t remote_addr, ufx_uct_rkey_t rkey,
                                         ufx_uct_completion_t *comp) noexcept;
-    [[nodiscard]] ufx_status_t post_atomic(ufx_uct_atomic_op_t op, uint64_t operand,
+    [[nodiscard]] ufx_status_t post_atomic(ufx_uct_atomic_op_t op, unsigned size, uint64_t operand,
                                            uint64_t compare, void *result, uint64_t remote_addr,
                                            ufx_uct_rkey_t rkey,
                                            ufx_uct_completion_t *comp) noexcept;
+    [[nodiscard]] ufx_status_t post_atomic_only(ufx_uct_atomic_op_t op, unsigned size,
+                                                uint64_t operand, uint64_t remote_addr,
+                                                ufx_uct_rkey_t rkey) noexcept;
+    [[nodiscard]] ufx_status_t fetch_atomic(ufx_uct_atomic_op_t op, unsigned size, uint64_t operand,
+                                            void *result, uint64_t remote_addr, ufx_uct_rkey_t rkey,
+                                            ufx_uct_completion_t *comp) noexcept;
     void release(uint64_t position) noexcept;
     void end_until(uint64_t position) noexcept;
     void end_front() noexcept;

@@ -4,6 +4,7 @@
 #ifndef UFX_UCT_IB_COMMON_RC_EP_IMPL_H
 #define UFX_UCT_IB_COMMON_RC_EP_IMPL_H
 
+#include "rc_ep_atomic_impl.h"
 #include "rc_ep_post_impl.h"
 
 #include "ucs/bytes.h"
@@ -213,7 +214,7 @@ void rc_ep<Hw>::end_front() noexcept
             std::memcpy(record.result, record.data, record.length);
         }
     } else if (record.kind == UFX_UCT_OP_ATOMIC_FETCH) {
-        std::memcpy(record.result, record.data, record.length);
+        take_value(record);
     }
     this->queue_.complete_front(UFX_OK);
 }

@@ -84,23 +84,19 @@ am_header rc_ep<Hw>::next_header(uint8_t id) noexcept
     return {.id = id, .wants_grant = flow_.send() ? uint8_t{1} : uint8_t{0}, .spare = {}};
 }
 
-// A write, read or atomic of what lies in `pieces`.
+// A write or read of what lies in `pieces`.
 template <class Hw>
 void rc_ep<Hw>::post_remote(op_record &record, send_op op,
                             std::span<const ibv_sge> pieces) noexcept
 {
     const bool put = record.kind == UFX_UCT_OP_PUT;
-    send_request request{.op = op,
-                         .signaled = !put && record.kind != UFX_UCT_OP_ATOMIC_POST,
-                         .copied = put && record.form != UFX_UCT_FORM_ZCOPY &&
-                                   record.length <= send_queue::max_copied,
-                         .pieces = pieces,
-                         .remote_addr = record.remote_addr,
-                         .rkey = static_cast<uint32_t>(record.rkey)};
-    if (op == send_op::fetch_add || op == send_op::compare_swap) {
-        request.operand = record.atomic.operand;
-        request.compare = record.atomic.compare;
-    }
+    const send_request request{.op = op,
+                               .signaled = !put,
+                               .copied = put && record.form != UFX_UCT_FORM_ZCOPY &&
+                                         record.length <= send_queue::max_copied,
+                               .pieces = pieces,
+                               .remote_addr = record.remote_addr,
+                               .rkey = static_cast<uint32_t>(record.rkey)};
     this->iface().count_sent(put ? record.length : 0);
     post(record, request, pieces_length(pieces));
 }
@@ -317,57 +313,6 @@ ufx_status_t rc_ep<Hw>::get_bcopy(ufx_uct_unpack_cb_t unpack, void *arg, size_t 
     }
     post_remote(*record, send_op::read, length);
     return UFX_INPROGRESS;
-}
-
-// ---- Atomics ----------------------------------------------------------------------------------
-
-template <class Hw>
-ufx_status_t rc_ep<Hw>::post_atomic(ufx_uct_atomic_op_t op, uint64_t operand, uint64_t compare,
-                                    void *result, uint64_t remote_addr, ufx_uct_rkey_t rkey,
-                                    ufx_uct_completion_t *comp) noexcept
-{
-    if (remote_addr % sizeof(uint64_t) != 0) {
-        return UFX_ERR_INVALID_PARAM;
-    }
-    op_record *record = has_room() ? push_atomic(this->queue_, op, sizeof(uint64_t), operand,
-                                                 compare, result, remote_addr, rkey, comp)
-                                   : nullptr;
-    if (record == nullptr) {
-        return no_room();
-    }
-    post_remote(*record,
-                op == UFX_UCT_ATOMIC_CSWAP ? send_op::compare_swap : send_op::fetch_add,
-                sizeof(uint64_t));
-    return result == nullptr ? UFX_OK : UFX_INPROGRESS;
-}
-
-template <class Hw>
-ufx_status_t rc_ep<Hw>::atomic64_post(ufx_uct_atomic_op_t op, uint64_t operand,
-                                      uint64_t remote_addr, ufx_uct_rkey_t rkey) noexcept
-{
-    if (op != UFX_UCT_ATOMIC_ADD) {
-        return UFX_ERR_INVALID_PARAM;
-    }
-    return post_atomic(op, operand, 0, nullptr, remote_addr, rkey, nullptr);
-}
-
-template <class Hw>
-ufx_status_t rc_ep<Hw>::atomic64_fetch(ufx_uct_atomic_op_t op, uint64_t operand, uint64_t *result,
-                                       uint64_t remote_addr, ufx_uct_rkey_t rkey,
-                                       ufx_uct_completion_t *comp) noexcept
-{
-    if (op != UFX_UCT_ATOMIC_ADD) {
-        return UFX_ERR_INVALID_PARAM;
-    }
-    return post_atomic(op, operand, 0, result, remote_addr, rkey, comp);
-}
-
-template <class Hw>
-ufx_status_t rc_ep<Hw>::atomic64_cswap(uint64_t compare, uint64_t swap, uint64_t *result,
-                                       uint64_t remote_addr, ufx_uct_rkey_t rkey,
-                                       ufx_uct_completion_t *comp) noexcept
-{
-    return post_atomic(UFX_UCT_ATOMIC_CSWAP, swap, compare, result, remote_addr, rkey, comp);
 }
 
 // ---- Order -----------------------------------------------------------------------------------

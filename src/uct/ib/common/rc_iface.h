@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The iface of an RC transport on one port. `Hw` says how queues are written and read:
 //     Hw::kind, Hw::name
+//     Hw::has_extended_atomics(device, wanted)
 //     Hw::send_queue     of one ep: post(), positions, room (mlx5/send_queue.h)
 //     Hw::shared_queues  of the iface: completions and receive buffers (mlx5/shared_queues.h)
 #ifndef UFX_UCT_IB_COMMON_RC_IFACE_H
 #define UFX_UCT_IB_COMMON_RC_IFACE_H
 
+#include "atomic_request.h"
 #include "qp_table.h"
 #include "rc_ep.h"
 #include "rc_resources.h"
@@ -19,6 +21,10 @@ namespace ufx::uct::ib {
 
 inline constexpr size_t token_len = 8;
 inline constexpr size_t max_user_header = 256;
+inline constexpr uint64_t atomic32_caps =
+    UFX_UCT_CAP_ATOMIC32_POST | UFX_UCT_CAP_ATOMIC32_FETCH | UFX_UCT_CAP_ATOMIC32_CSWAP;
+inline constexpr uint64_t atomic64_caps =
+    UFX_UCT_CAP_ATOMIC64_POST | UFX_UCT_CAP_ATOMIC64_FETCH | UFX_UCT_CAP_ATOMIC64_CSWAP;
 
 template <class Hw>
 class rc_iface : public iface_base<rc_iface<Hw>, rc_ep<Hw>> {
@@ -70,6 +76,8 @@ public:
 
     [[nodiscard]] qp_table<ep_type> &by_qpn() noexcept { return by_qpn_; }
 
+    [[nodiscard]] atomic_level atomics() const noexcept { return atomics_; }
+
     // Completions that the send queue still has room for.
     [[nodiscard]] bool has_cq_room(uint32_t blocks) const noexcept
     {
@@ -117,6 +125,9 @@ private:
              rc_port &&port, rc_resources &&resources, typename Hw::shared_queues &&queues);
 
     [[nodiscard]] ufx_status_t fill_receive_queue() noexcept;
+    [[nodiscard]] static atomic_level atomics_of(const md &domain,
+                                                 const rc_config &config) noexcept;
+    void describe_atomics(ufx_uct_iface_attr_t &attr) const noexcept;
 
     void receive(uint32_t qpn, uint32_t slot, size_t length) noexcept;
     [[nodiscard]] bool take_control(uint32_t qpn, const am_header &header, size_t length) noexcept;
@@ -145,6 +156,7 @@ private:
     qp_table<ep_type> by_qpn_;
     ucs::list<ep_type> unsettled_;
     int64_t cq_room_;
+    atomic_level atomics_;
     bool tails_signaled_ = false; // since the last poll
     bool orphans_ = false;  // an ep was destroyed in this round of progress
     bool link_up_ = true;   // false: cut by set_link

@@ -59,7 +59,7 @@ rc_iface<Hw>::rc_iface(md &domain, const ufx_uct_iface_params_t &params, const r
       resources_(std::move(resources)), queues_(std::move(queues)),
       buffers_(domain, config.seg_size + sizeof(am_header),
                (params.field_mask & UFX_UCT_IFACE_PARAM_RX_HEADROOM) != 0 ? params.rx_headroom : 0),
-      slots_(queues_.slots()), cq_room_(config.tx_cq)
+      slots_(queues_.slots()), cq_room_(config.tx_cq), atomics_(atomics_of(domain, config))
 {
     starved_.reserve(slots_.size());
 }
@@ -106,14 +106,7 @@ ufx_status_t rc_iface<Hw>::query(ufx_uct_iface_attr_t *attr) noexcept
                  .max_hdr = 0};
     attr->get = attr->put;
     attr->get.max_short = op_record::inline_size;
-    if (md_.dev().attr().atomic_cap == IBV_ATOMIC_NONE) {
-        attr->caps &= ~uint64_t{UFX_UCT_CAP_ATOMIC64_POST | UFX_UCT_CAP_ATOMIC64_FETCH |
-                                UFX_UCT_CAP_ATOMIC64_CSWAP};
-    } else {
-        attr->caps |= UFX_UCT_CAP_ATOMIC_DEVICE;
-        attr->atomic64_post_ops = 1u << UFX_UCT_ATOMIC_ADD;
-        attr->atomic64_fetch_ops = 1u << UFX_UCT_ATOMIC_ADD;
-    }
+    describe_atomics(*attr);
     attr->device_addr_len = port_address::packed_size;
     attr->iface_addr_len = 0;
     attr->ep_addr_len = qp_address::packed_size;
@@ -125,6 +118,30 @@ ufx_status_t rc_iface<Hw>::query(ufx_uct_iface_attr_t *attr) noexcept
     attr->overhead_ns = 50;
     attr->port_active = link_up_ && port_.state().active ? 1 : 0;
     return UFX_OK;
+}
+
+template <class Hw>
+void rc_iface<Hw>::describe_atomics(ufx_uct_iface_attr_t &attr) const noexcept
+{
+    const uint64_t of_4 = atomic_ops(atomics_, sizeof(uint32_t));
+    const uint64_t of_8 = atomic_ops(atomics_, sizeof(uint64_t));
+    attr.caps |= of_8 != 0 ? UFX_UCT_CAP_ATOMIC_DEVICE : 0;
+    attr.caps &= ~(of_4 != 0 ? 0 : atomic32_caps);
+    attr.caps &= ~(of_8 != 0 ? 0 : atomic64_caps);
+    attr.atomic32_post_ops = of_4 & atomic_post_mask;
+    attr.atomic32_fetch_ops = of_4 & atomic_fetch_mask;
+    attr.atomic64_post_ops = of_8 & atomic_post_mask;
+    attr.atomic64_fetch_ops = of_8 & atomic_fetch_mask;
+}
+
+template <class Hw>
+atomic_level rc_iface<Hw>::atomics_of(const md &domain, const rc_config &config) noexcept
+{
+    if (domain.dev().attr().atomic_cap == IBV_ATOMIC_NONE) {
+        return atomic_level::none;
+    }
+    return Hw::has_extended_atomics(domain.dev(), config.extended_atomics) ? atomic_level::extended
+                                                                           : atomic_level::standard;
 }
 
 template <class Hw>

@@ -13,7 +13,26 @@
 
 namespace ufx::uct::ib {
 
-enum class send_op : uint8_t { nop, send, write, read, fetch_add, compare_swap };
+// The masked ones are extended atomics, which not all queues have.
+enum class send_op : uint8_t {
+    nop,
+    send,
+    write,
+    read,
+    fetch_add,
+    compare_swap,
+    masked_add,
+    masked_swap
+};
+
+struct atomic_operands {
+    uint8_t bytes;    // 8, or 4 of a masked one
+    uint64_t operand; // what is added or swapped in
+    uint64_t compare = 0;
+    uint64_t operand_mask = 0; // masked_swap: bits that are swapped; masked_add: highest bits of
+                               // the fields that are added each for itself
+    uint64_t compare_mask = 0; // masked_swap: bits that are compared
+};
 
 struct send_request {
     send_op op = send_op::nop;
@@ -23,8 +42,7 @@ struct send_request {
     std::span<const ibv_sge> pieces{};
     uint64_t remote_addr = 0; // of all but send and nop
     uint32_t rkey = 0;
-    uint64_t operand = 0; // of atomics: what is added or swapped in
-    uint64_t compare = 0;
+    const atomic_operands *atomic = nullptr; // of atomics
 };
 
 [[nodiscard]] inline uint64_t pieces_length(std::span<const ibv_sge> pieces) noexcept

@@ -2,7 +2,10 @@
 // Writes WQEs.
 #include "send_queue.h"
 
+#include "ucs/bytes.h"
+
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -25,10 +28,21 @@ uint8_t opcode_of(send_op op) noexcept
         return MLX5_OPCODE_ATOMIC_FA;
     case send_op::compare_swap:
         return MLX5_OPCODE_ATOMIC_CS;
+    case send_op::masked_add:
+        return MLX5_OPCODE_ATOMIC_MASKED_FA;
+    case send_op::masked_swap:
+        return MLX5_OPCODE_ATOMIC_MASKED_CS;
     case send_op::nop:
         break;
     }
     return MLX5_OPCODE_NOP;
+}
+
+// An extended atomic has its size there.
+uint32_t modifier_of(const send_request &request) noexcept
+{
+    const bool is_masked = request.op == send_op::masked_add || request.op == send_op::masked_swap;
+    return !is_masked ? 0 : request.atomic->bytes == sizeof(uint32_t) ? 8u : 9u;
 }
 
 } // namespace
@@ -49,12 +63,24 @@ public:
         add(&seg);
     }
 
-    void atomic(uint64_t operand, uint64_t compare) noexcept
+    void atomic(send_op op, const atomic_operands &with) noexcept
     {
-        mlx5_wqe_atomic_seg seg{};
-        seg.swap_add = htobe64(operand);
-        seg.compare = htobe64(compare);
-        add(&seg);
+        const bool swaps = op == send_op::masked_swap;
+        const std::array<uint64_t, 4> words = {
+            with.operand, op == send_op::masked_add ? with.operand_mask : with.compare,
+            with.operand_mask, with.compare_mask};
+        std::array<std::byte, 2 * segment> bytes{};
+        for (size_t i = 0; i < (swaps ? words.size() : 2); i++) {
+            if (with.bytes == sizeof(uint32_t)) {
+                ucs::store_be(bytes.data() + i * sizeof(uint32_t), static_cast<uint32_t>(words[i]));
+            } else {
+                ucs::store_be(bytes.data() + i * sizeof(uint64_t), words[i]);
+            }
+        }
+        add(bytes.data());
+        if (swaps && with.bytes == sizeof(uint64_t)) {
+            add(bytes.data() + segment);
+        }
     }
 
     void pointers(std::span<const ibv_sge> pieces) noexcept
@@ -89,14 +115,15 @@ public:
     // Segments, with the one of control.
     [[nodiscard]] uint32_t segments() const noexcept { return segments_; }
 
-    void control(send_op op, bool signaled, bool fenced, uint64_t position) noexcept
+    void control(const send_request &request, uint64_t position) noexcept
     {
         mlx5_wqe_ctrl_seg seg{};
         seg.opmod_idx_opcode =
-            htobe32(static_cast<uint32_t>(position & 0xffff) << 8 | opcode_of(op));
+            htobe32(modifier_of(request) << 24 | static_cast<uint32_t>(position & 0xffff) << 8 |
+                    opcode_of(request.op));
         seg.qpn_ds = htobe32(queue_.qpn_ << 8 | segments_);
-        seg.fm_ce_se = static_cast<uint8_t>((signaled ? MLX5_WQE_CTRL_CQ_UPDATE : 0) |
-                                            (fenced ? MLX5_WQE_CTRL_FENCE : 0));
+        seg.fm_ce_se = static_cast<uint8_t>((request.signaled ? MLX5_WQE_CTRL_CQ_UPDATE : 0) |
+                                            (request.fenced ? MLX5_WQE_CTRL_FENCE : 0));
         std::memcpy(start_, &seg, sizeof(seg));
     }
 
@@ -169,15 +196,15 @@ uint64_t send_queue::post(const send_request &request) noexcept
     if (request.op != send_op::send && request.op != send_op::nop) {
         writer.remote(request.remote_addr, request.rkey);
     }
-    if (request.op == send_op::fetch_add || request.op == send_op::compare_swap) {
-        writer.atomic(request.operand, request.compare);
+    if (request.atomic != nullptr) {
+        writer.atomic(request.op, *request.atomic);
     }
     if (request.copied) {
         writer.copies(request.pieces);
     } else {
         writer.pointers(request.pieces);
     }
-    writer.control(request.op, request.signaled, request.fenced, posted());
+    writer.control(request, posted());
     const uint32_t count = (writer.segments() + 3) / 4;
     const uint64_t first = posted();
     advance(count);

@@ -15,6 +15,9 @@ struct verbs_hw {
 
     static bool serves(const device &) noexcept { return true; }
 
+    // libibverbs has no call for them.
+    static bool has_extended_atomics(const device &, wish) noexcept { return false; }
+
     using send_queue = verbs::send_queue;
     using shared_queues = verbs::shared_queues;
 };

@@ -21,6 +21,8 @@ ibv_wr_opcode opcode_of(send_op op) noexcept
         return IBV_WR_ATOMIC_FETCH_AND_ADD;
     case send_op::compare_swap:
         return IBV_WR_ATOMIC_CMP_AND_SWP;
+    case send_op::masked_add: // verbs have no call for these, so none comes here
+    case send_op::masked_swap:
     case send_op::write:
     case send_op::nop: // a write of nothing
         break;
@@ -46,12 +48,12 @@ uint64_t send_queue::post(const send_request &request) noexcept
     wr.send_flags = (request.signaled ? unsigned{IBV_SEND_SIGNALED} : 0u) |
                     (request.copied ? unsigned{IBV_SEND_INLINE} : 0u) |
                     (request.fenced ? unsigned{IBV_SEND_FENCE} : 0u);
-    if (request.op == send_op::fetch_add || request.op == send_op::compare_swap) {
+    if (request.atomic != nullptr) {
         const bool add = request.op == send_op::fetch_add;
         wr.wr.atomic.remote_addr = request.remote_addr;
         wr.wr.atomic.rkey = request.rkey;
-        wr.wr.atomic.compare_add = add ? request.operand : request.compare;
-        wr.wr.atomic.swap = add ? 0 : request.operand;
+        wr.wr.atomic.compare_add = add ? request.atomic->operand : request.atomic->compare;
+        wr.wr.atomic.swap = add ? 0 : request.atomic->operand;
     } else {
         wr.wr.rdma.remote_addr = request.remote_addr;
         wr.wr.rdma.rkey = request.rkey;

@@ -24,6 +24,7 @@ int skip_left = 0;
 int count_left = 0;
 int hit_count = 0;
 std::function<void(ibv_device_attr &)> change_device;
+devx_answer::function answer_devx;
 std::vector<ibv_cq *> cqs;
 event_reads reads;
 bool interrupt_read = false;
@@ -145,6 +146,18 @@ changed_device::~changed_device()
     change_device = nullptr;
 }
 
+devx_answer::devx_answer(function answer)
+{
+    const std::lock_guard lock(guard);
+    answer_devx = std::move(answer);
+}
+
+devx_answer::~devx_answer()
+{
+    const std::lock_guard lock(guard);
+    answer_devx = nullptr;
+}
+
 } // namespace ufx::test
 
 using namespace ufx::test;
@@ -206,6 +219,20 @@ UFX_API ibv_qp *mlx5dv_create_qp(ibv_context *context, ibv_qp_init_attr_ex *init
                                  mlx5dv_qp_init_attr *device)
 {
     return pass("mlx5dv_create_qp", mlx5dv_create_qp, context, init, device);
+}
+
+UFX_API int mlx5dv_devx_general_cmd(ibv_context *context, const void *in, size_t in_length,
+                                    void *out, size_t out_length)
+{
+    {
+        const std::lock_guard lock(guard);
+        if (answer_devx) {
+            return answer_devx(static_cast<const uint8_t *>(in), static_cast<uint8_t *>(out),
+                               out_length);
+        }
+    }
+    return real<decltype(mlx5dv_devx_general_cmd)>("mlx5dv_devx_general_cmd")(
+        context, in, in_length, out, out_length);
 }
 
 UFX_API int ibv_modify_qp(ibv_qp *qp, ibv_qp_attr *attr, int mask)

@@ -57,6 +57,18 @@ public:
     changed_device &operator=(const changed_device &) = delete;
 };
 
+// While it lives, `answer(command, answer, bytes)` takes the place of commands to an mlx5 device by
+// DEVX; it gives an errno.
+class devx_answer {
+public:
+    using function = std::function<int(const uint8_t *, uint8_t *, size_t)>;
+
+    explicit devx_answer(function answer);
+    ~devx_answer();
+    devx_answer(const devx_answer &) = delete;
+    devx_answer &operator=(const devx_answer &) = delete;
+};
+
 } // namespace ufx::test
 
 #endif

@@ -5,7 +5,8 @@
 // per rail: index u8, prefix bits u8, family u8 (0 none, 4, 6), transport length u8, transport,
 // control port u16, IP (4 or 16), bandwidth in MB/s u32, device address length u8 + bytes, iface
 // address length u8 + bytes.
-#pragma once
+#ifndef UFX_UCP_ADDRESS_H
+#define UFX_UCP_ADDRESS_H
 
 #include "ucs/result.h"
 
@@ -83,3 +84,5 @@ struct device_address {
 [[nodiscard]] device_address find_device_address(const std::string &device_name);
 
 } // namespace ufx::ucp
+
+#endif

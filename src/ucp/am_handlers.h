@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The user's handlers of a worker, and the memory of the messages that it receives.
-#pragma once
+#ifndef UFX_UCP_AM_HANDLERS_H
+#define UFX_UCP_AM_HANDLERS_H
 
 #include "ucp/recv_message.h"
 #include "ucs/pool.h"
@@ -58,3 +59,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

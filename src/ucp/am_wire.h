@@ -10,7 +10,8 @@
 //   4  u32 epoch of the lane       40  u64 length of the stream
 //   8  u64 receiver's ep id        48  u64 offset of this fragment in the stream
 //  16  u64 number                  56  u16 user id   58  u16 length of the user header   60  u32 0
-#pragma once
+#ifndef UFX_UCP_AM_WIRE_H
+#define UFX_UCP_AM_WIRE_H
 
 #include "ucp/core/types.h"
 #include "ucs/bytes.h"
@@ -108,3 +109,5 @@ void encode(const atomic_rep_body &body, std::byte *to) noexcept;
 [[nodiscard]] bool decode(std::span<const std::byte> bytes, atomic_rep_body &body) noexcept;
 
 } // namespace ufx::ucp
+
+#endif

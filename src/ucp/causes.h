@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From uct's reasons to the core's, and from the core's names to the public ones.
-#pragma once
+#ifndef UFX_UCP_CAUSES_H
+#define UFX_UCP_CAUSES_H
 
 #include "ucp/core/action.h"
 
@@ -50,3 +51,5 @@ static_assert(static_cast<int>(core::grade::OPEN) == UFX_UCT_GRADE_OPEN &&
               static_cast<int>(core::verdict::PARTIAL) == UFX_UCT_VERDICT_PARTIAL);
 
 } // namespace ufx::ucp
+
+#endif

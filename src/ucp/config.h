@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The settings of ucp: one struct, filled from UFX_* rows and from what the user's code gives.
-#pragma once
+#ifndef UFX_UCP_CONFIG_H
+#define UFX_UCP_CONFIG_H
 
 #include "ucp/core/config.h"
 #include "ucs/config.h"
@@ -50,3 +51,5 @@ void declare_config();
 [[nodiscard]] core::config core_config(const config &from, std::uint64_t seed);
 
 } // namespace ufx::ucp
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A context: the configuration, the memory domains, and the devices that are its rails.
-#pragma once
+#ifndef UFX_UCP_CONTEXT_H
+#define UFX_UCP_CONTEXT_H
 
 #include "ucp/config.h"
 #include "ucp/handles.h"
@@ -98,3 +99,5 @@ private:
 [[nodiscard]] std::vector<ufx_uct_resource_t> resources_of(ufx_uct_md_h md);
 
 } // namespace ufx::ucp
+
+#endif

@@ -3,7 +3,8 @@
 //
 // CONNECTING (opener only) -> GREETING (HELLO not yet received) -> OPEN. It reports frames and its
 // end to the control path and is destroyed by it.
-#pragma once
+#ifndef UFX_UCP_CONTROL_CONN_H
+#define UFX_UCP_CONTROL_CONN_H
 
 #include "ucp/control_frame.h"
 #include "ucp/core/types.h"
@@ -80,3 +81,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

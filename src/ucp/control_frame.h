@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames of a control connection: u32 magic "UFXC", u32 length, then one message of
 // core/control_codec.h. Over a lane the message goes as parts, without this frame (lane_control.h).
-#pragma once
+#ifndef UFX_UCP_CONTROL_FRAME_H
+#define UFX_UCP_CONTROL_FRAME_H
 
 #include "ucp/core/control_codec.h"
 
@@ -22,3 +23,5 @@ inline constexpr std::size_t control_frame_size = 8;
 [[nodiscard]] std::optional<std::size_t> parse_frame(std::span<const std::uint8_t> bytes);
 
 } // namespace ufx::ucp
+
+#endif

@@ -7,7 +7,8 @@
 // one opened, if its own is heard. Death: the last connection ended and every address refuses
 // since; or another uuid answers; or nothing was heard for UFX_PEER_TIMEOUT, of time in which
 // progress was called.
-#pragma once
+#ifndef UFX_UCP_CONTROL_LINK_H
+#define UFX_UCP_CONTROL_LINK_H
 
 #include "ucp/address.h"
 #include "ucp/control_conn.h"
@@ -97,3 +98,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

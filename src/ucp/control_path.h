@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The control path of a worker: listens on every rail's address, keeps a link to each peer.
-#pragma once
+#ifndef UFX_UCP_CONTROL_PATH_H
+#define UFX_UCP_CONTROL_PATH_H
 
 #include "ucp/address.h"
 #include "ucp/control_conn.h"
@@ -103,3 +104,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What ufx_info may ask a live worker for, by its debug socket.
-#pragma once
+#ifndef UFX_UCP_DEBUG_COMMANDS_H
+#define UFX_UCP_DEBUG_COMMANDS_H
 
 #include <string>
 #include <string_view>
@@ -14,3 +15,5 @@ class worker;
 [[nodiscard]] std::string answer_debug(worker &w, std::string_view request);
 
 } // namespace ufx::ucp
+
+#endif

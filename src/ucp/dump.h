@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The state of a worker, and what there is in this system, for people (text) and programs (JSON).
-#pragma once
+#ifndef UFX_UCP_DUMP_H
+#define UFX_UCP_DUMP_H
 
 #include <ufx/ucp.h>
 
@@ -19,3 +20,5 @@ class worker;
 void declare_component_config();
 
 } // namespace ufx::ucp
+
+#endif

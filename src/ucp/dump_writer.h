@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes one description either as indented text or as JSON.
-#pragma once
+#ifndef UFX_UCP_DUMP_WRITER_H
+#define UFX_UCP_DUMP_WRITER_H
 
 #include <ufx/ucp.h>
 
@@ -64,3 +65,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

@@ -3,7 +3,8 @@
 //
 // CONNECTING -> CONNECTED (a lane is LIVE) -> CLOSING -> gone; or -> FAILED (all operations ended,
 // lanes quiet, error delivered) -> CLOSING -> gone.
-#pragma once
+#ifndef UFX_UCP_EP_H
+#define UFX_UCP_EP_H
 
 #include "ucp/core/ep.h"
 #include "ucp/ep_rx.h"
@@ -141,3 +142,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

@@ -4,7 +4,8 @@
 //
 // Arrival (the core's window) and delivery are apart: a frame is kept as soon as the window takes
 // it, also while its lane is being sealed; handlers run only from progress(), in order of numbers.
-#pragma once
+#ifndef UFX_UCP_EP_RX_H
+#define UFX_UCP_EP_RX_H
 
 #include "ucp/am_wire.h"
 #include "ucp/recv_message.h"
@@ -64,3 +65,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

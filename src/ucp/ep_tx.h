@@ -5,7 +5,8 @@
 // it numbers) and RMA (until all its fragments are cut and posted). Each turn posts, as far as open
 // lanes have room: the core's frozen list, AM fragments by number (replays and SKIPs included),
 // then new fragments of puts and gets. No decision about failover is made here.
-#pragma once
+#ifndef UFX_UCP_EP_TX_H
+#define UFX_UCP_EP_TX_H
 
 #include "ucp/core/action.h"
 #include "ucp/core/ep.h"
@@ -165,3 +166,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

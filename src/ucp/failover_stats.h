@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What failovers did to the fragments of a worker, and how long each phase of the last one took.
-#pragma once
+#ifndef UFX_UCP_FAILOVER_STATS_H
+#define UFX_UCP_FAILOVER_STATS_H
 
 #include "ucp/core/types.h"
 
@@ -52,3 +53,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

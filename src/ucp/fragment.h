@@ -4,7 +4,8 @@
 // PUT and GET: made when it is first posted, lives until it is final; while it is posted, uct's own
 // record is its journal; while it is frozen, the core's list names it by its handle. AM: made for a
 // zero-copy post, lives until uct has let go of the payload (the core's ledger has the rest).
-#pragma once
+#ifndef UFX_UCP_FRAGMENT_H
+#define UFX_UCP_FRAGMENT_H
 
 #include "ucp/core/action.h"
 #include "ucp/request.h"
@@ -54,3 +55,5 @@ public:
 };
 
 } // namespace ufx::ucp
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C handles of ucp: empty bases of the C++ classes, so that a handle converts by static_cast.
-#pragma once
+#ifndef UFX_UCP_HANDLES_H
+#define UFX_UCP_HANDLES_H
 
 #include <ufx/ucp.h>
 
@@ -12,3 +13,5 @@ struct ufx_ucp_ep {};
 struct ufx_ucp_mem {};
 struct ufx_ucp_rkey {};
 struct ufx_ucp_request {};
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A lane: one uct ep of one ep (or of a rail's probe) on one rail, with its epoch.
-#pragma once
+#ifndef UFX_UCP_LANE_H
+#define UFX_UCP_LANE_H
 
 #include "ucp/core/action.h"
 #include "ucp/core/ep.h"
@@ -150,3 +151,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

@@ -6,7 +6,8 @@
 // the frame, u16 index of the part, u16 count of parts, then bytes. Parts of a frame use one lane,
 // which keeps their order; a frame of which a part is missing is dropped, for its message is
 // resent.
-#pragma once
+#ifndef UFX_UCP_LANE_CONTROL_H
+#define UFX_UCP_LANE_CONTROL_H
 
 #include "ucp/core/types.h"
 
@@ -75,3 +76,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

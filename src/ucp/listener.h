@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Listeners: a socket by which peers ask for eps, and the requests that wait for an answer.
-#pragma once
+#ifndef UFX_UCP_LISTENER_H
+#define UFX_UCP_LISTENER_H
 
 #include "ucp/core/control_msg.h"
 #include "ucp/handles.h"
@@ -67,3 +68,5 @@ void drop_request(conn_request &request);
 ufx_status_t accept_request(ep &e, conn_request &request);
 
 } // namespace ufx::ucp
+
+#endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory of a context: what was mapped, on every memory domain, and buffers of single operations,
 // where devices need them registered. Found by a stable id.
-#pragma once
+#ifndef UFX_UCP_MEM_TABLE_H
+#define UFX_UCP_MEM_TABLE_H
 
 #include "ucp/handles.h"
 #include "ucs/handle_table.h"
@@ -123,3 +124,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

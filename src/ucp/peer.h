@@ -4,7 +4,8 @@
 // Events may come at any time (uct callbacks, control messages, timers, user calls); the core
 // appends actions to one list, which run() drains in order from the worker's progress, never inside
 // a callback of uct. Only gates (may ops be posted on a lane?) follow at once.
-#pragma once
+#ifndef UFX_UCP_PEER_H
+#define UFX_UCP_PEER_H
 
 #include "ucp/address.h"
 #include "ucp/control_link.h"
@@ -228,3 +229,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What every posting call of the C ABI does around its own work.
-#pragma once
+#ifndef UFX_UCP_POST_H
+#define UFX_UCP_POST_H
 
 #include "ucp/ep.h"
 #include "ucp/refuse.h"
@@ -53,3 +54,5 @@ inline ufx_status_t launch(ep &e, request_pool::draft r, ufx_ucp_request_h *out)
 }
 
 } // namespace ufx::ucp
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Registered memory in which a rail is probed: a place for each probe lane, of its own.
-#pragma once
+#ifndef UFX_UCP_PROBE_MEMORY_H
+#define UFX_UCP_PROBE_MEMORY_H
 
 #include "ucs/result.h"
 
@@ -52,3 +53,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tries a rail before it is used again: five writes and read-backs in a row over its probe lane.
-#pragma once
+#ifndef UFX_UCP_PROBER_H
+#define UFX_UCP_PROBER_H
 
 #include "ucp/core/types.h"
 
@@ -41,3 +42,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

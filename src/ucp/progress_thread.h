@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // progress_thread: does the inner half of a worker's progress while its user does not call
 // (UFX_PROGRESS_THREAD), so that a peer's seal is answered in time.
-#pragma once
+#ifndef UFX_UCP_PROGRESS_THREAD_H
+#define UFX_UCP_PROGRESS_THREAD_H
 
 #include <atomic>
 #include <thread>
@@ -28,3 +29,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

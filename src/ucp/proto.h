@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the protocols share: how a message is cut, messages of ucp itself, rendezvous control.
-#pragma once
+#ifndef UFX_UCP_PROTO_H
+#define UFX_UCP_PROTO_H
 
 #include "ucp/core/control_msg.h"
 #include "ucp/request_pool.h"
@@ -37,3 +38,5 @@ void on_revoke_ack(peer &from, const core::revoke_ack_msg &msg);
 void on_rkey_rep(peer &from, const core::rkey_rep_msg &msg);
 
 } // namespace ufx::ucp
+
+#endif

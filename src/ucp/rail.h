@@ -6,7 +6,8 @@
 // stalls: outstanding work of a lane without a sign of life for max(50 ms, 4 x srtt, 4 x bytes
 // ahead / measured bandwidth), counted while progress is called, and only while the network owes an
 // ack.
-#pragma once
+#ifndef UFX_UCP_RAIL_H
+#define UFX_UCP_RAIL_H
 
 #include "ucp/address.h"
 #include "ucp/core/types.h"
@@ -111,3 +112,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a transport must offer to be a rail.
-#pragma once
+#ifndef UFX_UCP_RAIL_NEEDS_H
+#define UFX_UCP_RAIL_NEEDS_H
 
 #include <ufx/uct.h>
 
@@ -15,3 +16,5 @@ namespace ufx::ucp {
                                       std::size_t key_bytes, std::size_t published_bytes);
 
 } // namespace ufx::ucp
+
+#endif

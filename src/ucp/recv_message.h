@@ -3,7 +3,8 @@
 //
 // Its memory: a prefix that leads from the user's `data` pointer back here, the payload (aligned to
 // 64 bytes), then the user header.
-#pragma once
+#ifndef UFX_UCP_RECV_MESSAGE_H
+#define UFX_UCP_RECV_MESSAGE_H
 
 #include "ucp/am_wire.h"
 #include "ucs/list.h"
@@ -64,3 +65,5 @@ public:
 };
 
 } // namespace ufx::ucp
+
+#endif

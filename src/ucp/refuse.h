@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a call of the C ABI refuses an argument: INVALID_PARAM, and one line that names both.
-#pragma once
+#ifndef UFX_UCP_REFUSE_H
+#define UFX_UCP_REFUSE_H
 
 #include "ucs/log.h"
 
@@ -54,3 +55,5 @@ struct named_pointer {
 }
 
 } // namespace ufx::ucp
+
+#endif

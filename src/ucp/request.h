@@ -9,7 +9,8 @@
 //
 //   OPEN -> COMPLETE (its last part is final; queued for its callback) -> DONE (callback has run)
 //   -> back to the pool, once the user does not hold it
-#pragma once
+#ifndef UFX_UCP_REQUEST_H
+#define UFX_UCP_REQUEST_H
 
 #include "ucp/am_wire.h"
 #include "ucp/core/flush_gate.h"
@@ -156,3 +157,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

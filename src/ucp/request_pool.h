@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The requests and fragments of a worker, and the queue of callbacks that are due.
-#pragma once
+#ifndef UFX_UCP_REQUEST_POOL_H
+#define UFX_UCP_REQUEST_POOL_H
 
 #include "ucp/fragment.h"
 #include "ucp/request.h"
@@ -54,3 +55,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

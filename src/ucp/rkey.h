@@ -4,7 +4,8 @@
 // Packed: u8 version (1), u8 entries, u16 0, u64 memory id, u64 address, u64 length, then per
 // device of the owner: u8 device index, u8 size, u16 0, u32 generation, `size` bytes of the
 // transport.
-#pragma once
+#ifndef UFX_UCP_RKEY_H
+#define UFX_UCP_RKEY_H
 
 #include "ucp/handles.h"
 #include "ucs/list.h"
@@ -91,3 +92,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

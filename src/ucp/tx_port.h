@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the sending half of an ep knows of a lane: whether it had no room.
-#pragma once
+#ifndef UFX_UCP_TX_PORT_H
+#define UFX_UCP_TX_PORT_H
 
 #include <ufx/uct.h>
 
@@ -19,3 +20,5 @@ struct tx_port {
 };
 
 } // namespace ufx::ucp
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Waiting for a worker: its event loop as one descriptor, with a timer and a signal in it.
-#pragma once
+#ifndef UFX_UCP_WAKEUP_H
+#define UFX_UCP_WAKEUP_H
 
 #include "ucs/fd.h"
 #include "ucs/result.h"
@@ -56,3 +57,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

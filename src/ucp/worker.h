@@ -4,7 +4,8 @@
 // A progress call has two halves. The inner one moves bytes and state: uct, control path, timers,
 // the core's actions, posting. The outer one runs the user's callbacks. The progress thread
 // (UFX_PROGRESS_THREAD) does the inner half only.
-#pragma once
+#ifndef UFX_UCP_WORKER_H
+#define UFX_UCP_WORKER_H
 
 #include "ucp/am_handlers.h"
 #include "ucp/context.h"
@@ -200,3 +201,5 @@ private:
 };
 
 } // namespace ufx::ucp
+
+#endif

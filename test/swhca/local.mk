@@ -22,4 +22,4 @@ endif
 dist_noinst_SCRIPTS += %D%/command_line.py %D%/cleanup.py %D%/probes.py %D%/sysfs_programs.py %D%/rdma_transports.py \
 	%D%/rdma_failover.py %D%/rdma_failover_all.py %D%/verbs_programs.py \
 	%D%/perftest_programs.py %D%/ucx_programs.py %D%/faults_at_work.py %D%/perftest_all.py \
-	%D%/swhca_run.py %D%/kill_everywhere.sh
+	%D%/speed.py %D%/swhca_run.py %D%/kill_everywhere.sh

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two UCX workers of one process: moves checked blocks by UCX's own ucp_put.
-#pragma once
+#ifndef UFX_TEST_UCX_UCX_SIDE_H
+#define UFX_TEST_UCX_UCX_SIDE_H
 
 #include <cstdint>
 #include <string>
@@ -38,3 +39,5 @@ private:
     std::uint64_t checked_ = 0;
     std::string error_;
 };
+
+#endif

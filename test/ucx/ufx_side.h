@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two UFX workers of one process over two rails, for a test that runs beside another library.
-#pragma once
+#ifndef UFX_TEST_UCX_UFX_SIDE_H
+#define UFX_TEST_UCX_UFX_SIDE_H
 
 #include <ufx/ucp.h>
 
@@ -56,3 +57,5 @@ private:
     unsigned in_flight_ = 0;
     std::string error_;
 };
+
+#endif

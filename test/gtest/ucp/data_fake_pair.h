@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A pair of workers over two rails of the scripted transport.
-#pragma once
+#ifndef UFX_TEST_UCP_DATA_FAKE_PAIR_H
+#define UFX_TEST_UCP_DATA_FAKE_PAIR_H
 
 #include "data_pair.h"
 
@@ -89,3 +90,5 @@ private:
 };
 
 } // namespace ufx::test
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two workers in one process, joined by rails over loopback, progressed in turn; for data tests.
-#pragma once
+#ifndef UFX_TEST_UCP_DATA_PAIR_H
+#define UFX_TEST_UCP_DATA_PAIR_H
 
 #include <ufx/ucp.h>
 
@@ -137,3 +138,5 @@ void fill(std::byte *to, std::size_t length, unsigned seed);
 std::size_t first_difference(const std::byte *from, std::size_t length, unsigned seed);
 
 } // namespace ufx::test
+
+#endif

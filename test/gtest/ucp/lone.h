@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A worker alone, for tests of how workers find each other.
-#pragma once
+#ifndef UFX_TEST_UCP_LONE_H
+#define UFX_TEST_UCP_LONE_H
 
 #include <catch2/catch.hpp>
 
@@ -141,3 +142,5 @@ inline unsigned live_lanes(ufx_ucp_ep_h ep)
 }
 
 } // namespace ufx::test
+
+#endif

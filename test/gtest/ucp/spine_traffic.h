@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mixed puts and messages from side a to side b, each of which is checked to arrive exactly once.
-#pragma once
+#ifndef UFX_TEST_UCP_SPINE_TRAFFIC_H
+#define UFX_TEST_UCP_SPINE_TRAFFIC_H
 
 #include "data_pair.h"
 
@@ -228,3 +229,5 @@ private:
 };
 
 } // namespace ufx::test
+
+#endif

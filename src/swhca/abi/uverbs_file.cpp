@@ -103,7 +103,7 @@ int uverbs_file::command(std::span<const std::byte> bytes, uint64_t now_ns)
     if (opens != (context_ == no_index)) {
         return EINVAL;
     }
-    if (engine_.shared().hcas[hca_].dead) {
+    if (!opens && engine_.shared().contexts[context_].dead) {
         bool cleans_up = in.number() == IB_USER_VERBS_CMD_DEALLOC_PD ||
                          in.number() == IB_USER_VERBS_CMD_DEREG_MR ||
                          in.number() == IB_USER_VERBS_CMD_DESTROY_CQ ||

@@ -90,7 +90,7 @@ struct port {
 
 struct hca {
     bool in_use;
-    bool dead; // device fatal: every command fails with EIO
+    bool dead; // device fatal: nobody can open it
     bool scatter_to_cqe; // a QP that asks for it gets small data in its CQEs
     uint64_t guid;
     uint32_t next_qpn;
@@ -103,6 +103,7 @@ struct hca {
 // An open of a device. Events are written to the write end of a pipe of the process.
 struct context {
     bool in_use;
+    bool dead; // its device failed: for good, also when the device works again
     uint8_t hca;
     uint32_t process;
     int32_t async_fd; // write end
@@ -416,7 +417,7 @@ struct image {
 };
 
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 6;
+inline constexpr uint32_t image_version = 7;
 
 } // namespace ufx::swhca
 

@@ -152,6 +152,9 @@ void carry_out(core &world, uint32_t hca, const fault_rule &rule) noexcept
     case fault_action::DEVICE_FATAL:
         fail_device(world, hca);
         break;
+    case fault_action::DEVICE_RESET:
+        reset_device(world, hca);
+        break;
     case fault_action::EVENT:
         raise_injected_event(world, hca, rule.qpn, static_cast<uint32_t>(rule.param));
         break;

@@ -40,6 +40,7 @@ constexpr action_word actions[] = {
     {"port-down", fault_action::PORT_DOWN, param_kind::NONE, {}},
     {"port-up", fault_action::PORT_UP, param_kind::NONE, {}},
     {"device-fatal", fault_action::DEVICE_FATAL, param_kind::NONE, {}},
+    {"device-reset", fault_action::DEVICE_RESET, param_kind::NONE, {}},
     {"event", fault_action::EVENT, param_kind::EVENT, {}},
     {"rate", fault_action::SET_RATE, param_kind::RATE, {}},
     {"latency", fault_action::SET_LATENCY, param_kind::DURATION, {}},

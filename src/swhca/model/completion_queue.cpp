@@ -106,7 +106,7 @@ void leave_to_owner(core &world, const cq &one, const completion &what) noexcept
 
 void write_cqe(core &world, cq &one, const completion &what) noexcept
 {
-    if (one.overrun || world.shared.hcas[world.shared.contexts[one.context].hca].dead) {
+    if (one.overrun || world.shared.contexts[one.context].dead) {
         return;
     }
     if (!has_room(world, one)) {

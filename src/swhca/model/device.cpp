@@ -85,6 +85,14 @@ void fail_device(core &world, uint32_t hca) noexcept
         }
     }
     raise_device_event(world, hca, IBV_EVENT_DEVICE_FATAL);
+    for (context &each : world.shared.contexts) {
+        each.dead = each.dead || (each.in_use && each.hca == hca);
+    }
+}
+
+void reset_device(core &world, uint32_t hca) noexcept
+{
+    world.shared.hcas[hca].dead = false;
 }
 
 void kill_users(core &world, uint32_t hca) noexcept

@@ -19,6 +19,9 @@ void set_gid(core &world, uint32_t hca, uint32_t index, const gid &value, bool t
 // From now on every command fails with EIO, every QP is in ERR, and no completion is written.
 void fail_device(core &world, uint32_t hca) noexcept;
 
+// A dead device can be opened again; what was opened before stays dead.
+void reset_device(core &world, uint32_t hca) noexcept;
+
 // Kills every process that has the device open, at once and without a word, the caller's last.
 void kill_users(core &world, uint32_t hca) noexcept;
 

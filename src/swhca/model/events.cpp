@@ -102,7 +102,7 @@ void raise_device_event(core &world, uint32_t hca, uint32_t event) noexcept
     constexpr uint64_t port_number = 1;
     for (uint32_t i = 0; i < max_contexts; i++) {
         const context &one = world.shared.contexts[i];
-        if (one.in_use && one.hca == hca) {
+        if (one.in_use && !one.dead && one.hca == hca) {
             (void)raise(world, i, port_number, event);
         }
     }

@@ -52,7 +52,7 @@ void reset_queue_pair(qp &one) noexcept
 
 bool run_queue_pair(core &world, qp &one) noexcept
 {
-    if (!one.in_use || world.hca_of(one).dead) {
+    if (!one.in_use || world.shared.contexts[one.context].dead) {
         return false;
     }
     if (one.cq_failed || one.cqe_failed) {

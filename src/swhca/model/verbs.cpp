@@ -51,7 +51,7 @@ int open_context(core &world, uint32_t hca_index, int async_fd, uint32_t &contex
         return ENOMEM;
     }
     context &one = world.shared.contexts[context_index];
-    one = {false, static_cast<uint8_t>(hca_index), world.memory.self(), async_fd};
+    one = {false, false, static_cast<uint8_t>(hca_index), world.memory.self(), async_fd};
     publish(one);
     return 0;
 }

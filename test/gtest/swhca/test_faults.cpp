@@ -314,6 +314,30 @@ TEST_CASE("swhca: a dead device says so, flushes its QPs, and its peer times out
               [&](swhca::core &w) { return swhca::open_context(w, 1, -1, context); }) == EIO);
 }
 
+TEST_CASE("swhca: a dead device that was reset works for who opens it then, and for nobody else")
+{
+    pair on;
+    on.fabric.fault("device-fatal hca 1");
+    on.fabric.step();
+    REQUIRE(on.b.next_event()->type == 8);
+    on.fabric.fault("device-reset hca 1");
+    on.fabric.step();
+    device again(on.fabric, 1);
+    endpoint left(on.a);
+    endpoint right(again);
+    connect_both(left, right);
+    region there = again.make_region(4096, all_access);
+    right.write(there, 4096, on.from);
+    on.right.write(on.to, 8, on.from);
+    on.right.receive(on.to, 0, 64);
+    on.fabric.fault("port-down hca 1");
+    on.fabric.step();
+    CHECK(again.poll()->syndrome == 0);
+    CHECK(again.next_event()->type == 10); // IBV_EVENT_PORT_ERR
+    CHECK_FALSE(on.b.poll());
+    CHECK_FALSE(on.b.next_event());
+}
+
 TEST_CASE("swhca: a port's rate is what a program measures, and two ports give twice as much")
 {
     swhca::fabric_options options = rig::two_devices();

@@ -60,35 +60,56 @@ ucs::result<memory_domain> memory_domain::open(const ufx_uct_component_t &compon
                                                const char *name,
                                                std::span<const ufx_uct_config_entry_t> entries)
 {
-    memory_domain domain;
-    domain.component_ = &component;
-    ufx_uct_md_params_t params{};
-    params.field_mask = UFX_UCT_MD_PARAM_CONFIG;
-    params.config = entries.data();
-    params.config_count = entries.size();
-    ufx_status_t status = ufx_uct_md_open(&component, name, &params, &domain.handle_);
-    if (status == UFX_OK) {
-        status = ufx_uct_md_query(domain.handle_, &domain.attr_);
-    } else {
-        domain.handle_ = nullptr;
+    memory_domain domain(component, name);
+    if (const ufx_status_t status = domain.reopen(entries); status != UFX_OK) {
+        return status;
     }
-    if (status != UFX_OK) {
+    if (const ufx_status_t status = ufx_uct_md_query(domain.handle(), &domain.attr_);
+        status != UFX_OK) {
         return status;
     }
     return domain;
 }
 
 memory_domain::memory_domain(memory_domain &&other) noexcept
-    : component_(other.component_), handle_(std::exchange(other.handle_, nullptr)),
-      attr_(other.attr_)
+    : component_(other.component_), name_(std::move(other.name_)), last_(std::move(other.last_)),
+      now_(last_.get()), attr_(other.attr_)
 {
 }
 
-memory_domain::~memory_domain()
+ufx_status_t memory_domain::reopen(std::span<const ufx_uct_config_entry_t> entries)
 {
-    if (handle_ != nullptr) {
-        ufx_uct_md_close(handle_);
+    auto next = std::make_unique<generation>();
+    ufx_uct_md_params_t params{};
+    params.field_mask = UFX_UCT_MD_PARAM_CONFIG;
+    params.config = entries.data();
+    params.config_count = entries.size();
+    ufx_uct_md_h handle = nullptr;
+    const ufx_status_t status = ufx_uct_md_open(component_, name_.c_str(), &params, &handle);
+    if (status != UFX_OK) {
+        return status;
     }
+    next->handle.reset(handle);
+    next->number = last_ == nullptr ? 1 : last_->number + 1;
+    next->before = std::move(last_);
+    last_ = std::move(next);
+    now_.store(last_.get(), std::memory_order_release);
+    return UFX_OK;
+}
+
+ufx_status_t context::reopen(std::size_t domain, ufx_uct_md_h lost)
+{
+    const std::lock_guard guard(reopening_);
+    if (domains_[domain].handle() != lost) {
+        return UFX_OK;
+    }
+    if (const ufx_status_t status = domains_[domain].reopen(uct_entries_); status != UFX_OK) {
+        return status;
+    }
+    if (memory.reregister(domain) != UFX_OK) {
+        ufx_warn("%s: not all memory could be registered again", domains_[domain].name().c_str());
+    }
+    return UFX_OK;
 }
 
 bool context::may_be_rail(const ufx_uct_resource_t &resource) const

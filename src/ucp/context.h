@@ -6,37 +6,56 @@
 #include "ucp/config.h"
 #include "ucp/handles.h"
 #include "ucp/mem_table.h"
+#include "ucp/uct_owners.h"
 #include "ucs/owner.h"
 #include "ucs/result.h"
 
 #include <ufx/uct.h>
 
 #include <atomic>
+#include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
 namespace ufx::ucp {
 
-// One opened memory domain; the rails that were opened on it share registrations.
+// One memory domain; the rails that were opened on it share registrations. After its device has
+// failed it is opened again, as its next generation.
 class memory_domain {
 public:
     static ucs::result<memory_domain> open(const ufx_uct_component_t &component, const char *name,
                                            std::span<const ufx_uct_config_entry_t> entries);
     memory_domain(memory_domain &&other) noexcept;
     memory_domain &operator=(memory_domain &&) = delete;
-    ~memory_domain();
+    ~memory_domain() = default;
 
-    ufx_uct_md_h handle() const { return handle_; }
+    // Earlier ones stay open, for what was made with them.
+    struct generation {
+        md_owner handle;
+        std::uint32_t number = 1;
+        ucs::owner<generation> before;
+    };
+    const generation &now() const { return *now_.load(std::memory_order_acquire); }
+    ufx_uct_md_h handle() const { return now().handle.get(); }
+    // Opens the next generation. One thread at a time.
+    ufx_status_t reopen(std::span<const ufx_uct_config_entry_t> entries);
+    const std::string &name() const { return name_; }
     const ufx_uct_md_attr_t &attr() const { return attr_; }
     const ufx_uct_component_t &component() const { return *component_; }
     // Local buffers of zero-copy operations must be registered.
     bool needs_memh() const { return (attr_.flags & UFX_UCT_MD_FLAG_NEED_MEMH) != 0; }
 
 private:
-    memory_domain() = default;
+    memory_domain(const ufx_uct_component_t &component, const char *name)
+        : component_(&component), name_(name)
+    {
+    }
 
-    const ufx_uct_component_t *component_ = nullptr;
-    ufx_uct_md_h handle_ = nullptr;
+    const ufx_uct_component_t *component_;
+    std::string name_;
+    ucs::owner<generation> last_;
+    std::atomic<const generation *> now_{nullptr}; // last_, for other threads
     ufx_uct_md_attr_t attr_{};
 };
 
@@ -48,7 +67,8 @@ struct device {
     ufx_uct_device_type_t type = UFX_UCT_DEVICE_NET;
 };
 
-// Any thread, once it is made: domains and devices do not change; memory has its own lock.
+// Any thread, once it is made: devices and the list of domains do not change; memory has its own
+// lock.
 class context : public ufx_ucp_context {
 public:
     // `extra`: components beside the registered ones (tests).
@@ -67,6 +87,9 @@ public:
     // One of the domains does.
     bool needs_memh() const { return needs_memh_; }
     std::span<const ufx_uct_config_entry_t> uct_entries() const { return uct_entries_; }
+    // The device of a domain has failed: opens it again and registers all memory there, unless
+    // another worker did so after `lost` was opened.
+    ufx_status_t reopen(std::size_t domain, ufx_uct_md_h lost);
 
     mem_table memory;
     std::atomic<unsigned> workers = 0; // alive; relaxed: who destroys them and this is one thread
@@ -86,6 +109,7 @@ private:
     config cfg_;
     std::string name_;
     std::vector<memory_domain> domains_;
+    std::mutex reopening_;
     std::vector<device> devices_;
     device self_;
     bool has_self_ = false;

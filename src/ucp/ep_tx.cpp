@@ -428,9 +428,6 @@ void ep_tx::completed(fragment &f, ufx_status_t status)
 
 void ep_tx::free_fragment(fragment &f)
 {
-    if (f.key_asked) {
-        ep_.remote().answered({peer::question::about::RKEY, f.id});
-    }
     ep_.home().requests.give_back(f);
 }
 

@@ -130,7 +130,8 @@ private:
     void free_fragment(fragment &f);
 
     // ep_tx_key.cpp
-    bool waits_for_key(fragment &f);
+    void ask_fresh_key(rkey &key, lane &over);
+    void end_ops_of(std::uint64_t memory_id);
     bool find_guilty(lane &over, const ufx_uct_op_desc_t &op, bool landed);
     // The operation itself is wrong: it ends, whatever of it is posted.
     void end_guilty(request &r, ufx_status_t status);

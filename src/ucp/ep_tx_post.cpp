@@ -151,6 +151,9 @@ lane *ep_tx::pick(const transfer *part)
     double best_time = -1; // not known yet: the only lane needs none
     for (lane *l : ep_.lanes()) {
         if (!may_take(*l, part)) {
+            if (part != nullptr && l->is_open() && part->key->is_stale_for(*l)) {
+                ask_fresh_key(*part->key, *l);
+            }
             continue;
         }
         if (best == nullptr) {
@@ -217,7 +220,6 @@ ufx_status_t ep_tx::post_part(lane &over, fragment &f)
         return status;
     }
     f.where = over.ref();
-    f.key_generation = key.generation;
     load(over, length, f.kind);
     if (f.kind == core::op_kind::PUT) {
         ucs::trace_point("put_mid_frame");
@@ -233,9 +235,6 @@ unsigned ep_tx::post_replays()
         fragment *f = ep_.home().requests.find_fragment(frozen.handle);
         if (f == nullptr) {
             break;
-        }
-        if (waits_for_key(*f)) {
-            break; // what is behind it may have the same key
         }
         f->from = static_cast<std::size_t>(frozen.from);
         f->replays = frozen.replays;
@@ -329,6 +328,10 @@ unsigned ep_tx::post_rma()
             ufx_error("%s: the transport refuses a fragment: %s", ep_.name().c_str(),
                       ufx_ucs_status_name(status));
             drop_unposted(r, status, core::cause::NONE, true);
+            continue;
+        }
+        if (!more && r.pieces[r.piece].key->is_gone()) {
+            end_guilty(r, UFX_ERR_REMOTE_ACCESS);
             continue;
         }
         if (!more && serves_no_rail(*r.pieces[r.piece].key)) {

@@ -87,13 +87,9 @@ core::purged_op ep_tx::on_purge(lane &over, const ufx_uct_op_desc_t *op, core::v
     const bool landed = verdict == core::verdict::LANDED || verdict == core::verdict::RESULT_LOST;
     if (is_protection(over.error_cause()) && find_guilty(over, *op, landed)) {
         const bool is_local = over.error_cause() == UFX_UCT_CAUSE_LOCAL_PROT;
-        if (!is_local && !out.claimed && verdict != core::verdict::UNKNOWN) {
-            f->refused_on = over.ref().rail; // by the user's fault, or because its key is stale
-        } else {
-            out.claimed = true;
-            out.status = is_local ? UFX_ERR_LOCAL_PROT : UFX_ERR_REMOTE_ACCESS;
-            end_guilty(r, out.status); // what is not posted would end so too
-        }
+        out.claimed = true;
+        out.status = is_local ? UFX_ERR_LOCAL_PROT : UFX_ERR_REMOTE_ACCESS;
+        end_guilty(r, out.status); // what is not posted would end so too
     }
     failover_stats &stats = ep_.home().stats;
     if (f->kind == core::op_kind::PUT && verdict == core::verdict::LANDED) {

@@ -45,11 +45,6 @@ public:
     transfer part;
     std::size_t from = 0; // first byte of this posting
     std::uint8_t replays = 0;
-    std::uint32_t key_generation = 0; // of the key that it was posted with
-    // The target refused that key: on which rail. It waits until the peer says if there is a newer
-    // one.
-    core::rail_id refused_on = core::no_rail;
-    bool key_asked = false;
     // AM.
     core::am_number number = 0;
 };

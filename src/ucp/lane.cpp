@@ -18,12 +18,13 @@
 namespace ufx::ucp {
 
 // ---- The address that crosses in LANE_REQ and LANE_REP ----------------------------------------
-//   u8 length + device address, u8 length + iface address, u8 length + ep address; for a probe lane
-//   u64 address of the sender's probe place, u8 length + packed key.
+//   u32 generation of the device, u8 length + device address, u8 length + iface address, u8 length
+//   + ep address; for a probe lane u64 address of the sender's probe place, u8 length + packed key.
 
 namespace {
 
 struct parsed_address {
+    std::uint32_t generation = 0;
     std::span<const std::byte> device;
     std::span<const std::byte> iface;
     std::span<const std::byte> ep;
@@ -36,6 +37,7 @@ ucs::result<parsed_address> parse_address(const core::lane_address &from,
 {
     ucs::byte_reader r(from.bytes.data(), from.size);
     parsed_address to;
+    to.generation = r.le32();
     to.device = r.bytes(r.u8());
     to.iface = r.bytes(r.u8());
     to.ep = r.bytes(r.u8());
@@ -132,6 +134,7 @@ ufx_status_t lane::fill_address()
 {
     const rail_address here = port_.read_address();
     ucs::byte_writer w(address_.bytes.data(), address_.bytes.size());
+    w.le32(port_.generation());
     w.u8(static_cast<std::uint8_t>(here.device_addr.size()));
     w.bytes(here.device_addr.data(), here.device_addr.size());
     w.u8(static_cast<std::uint8_t>(here.iface_addr.size()));
@@ -178,6 +181,7 @@ ufx_status_t lane::connect(const core::lane_address &address, const core::token 
         return parsed.error();
     }
     peer_tx_ = peer_tx;
+    remote_generation_ = parsed->generation;
     if (owner_ == nullptr) {
         probe_addr = parsed->probe_addr;
         has_probe_rkey = ufx_uct_md_rkey_unpack(port_.md(), parsed->probe_key.data(),

@@ -42,6 +42,8 @@ public:
     ufx_uct_ep_h uct() const { return uct_; }
     // The peer's device at the other end.
     unsigned remote_index() const { return remote_index_; }
+    // How often the peer had opened that device when the lane was wired.
+    std::uint32_t remote_generation() const { return remote_generation_; }
     const ufx_uct_iface_attr_t &attr() const;
 
     // Fragments may be posted: it is LIVE and its rail is UP.
@@ -134,6 +136,7 @@ private:
     rail &port_;
     core::lane_ref ref_;
     unsigned remote_index_;
+    std::uint32_t remote_generation_ = 0;
     bool needs_memh_;
     ufx_uct_ep_h uct_ = nullptr;
     std::optional<unsigned> probe_place_; // of probe lanes

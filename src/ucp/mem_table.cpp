@@ -74,13 +74,16 @@ mem_table::~mem_table()
     });
 }
 
-// nullptr if the domain registers nothing.
-ucs::result<ufx_uct_mem_h> mem_table::register_on(const mem &memory, std::size_t domain)
+ufx_status_t mem_table::register_on(mem &memory, std::size_t domain) noexcept
 {
-    const memory_domain &md = context_.domains()[domain];
-    const bool is_useless = memory.local_only_ && !md.needs_memh();
-    if ((md.attr().flags & UFX_UCT_MD_FLAG_REG) == 0 || is_useless) {
-        return ufx_uct_mem_h{nullptr};
+    const memory_domain &on = context_.domains()[domain];
+    const memory_domain::generation &md = on.now();
+    mem::registration &there = memory.registrations_[domain];
+    there.md = md.handle.get();
+    there.generation = md.number;
+    const bool is_useless = memory.local_only_ && !on.needs_memh();
+    if ((on.attr().flags & UFX_UCT_MD_FLAG_REG) == 0 || is_useless) {
+        return UFX_OK;
     }
     ufx_uct_mem_params_t params{};
     params.field_mask =
@@ -89,11 +92,11 @@ ucs::result<ufx_uct_mem_h> mem_table::register_on(const mem &memory, std::size_t
     params.length = memory.length_;
     params.flags = uct_access(memory.rights_, memory.is_written_);
     ufx_uct_mem_h handle = nullptr;
-    const ufx_status_t status = ufx_uct_md_mem_reg(md.handle(), &params, &handle);
-    if (status != UFX_OK) {
-        return status;
+    const ufx_status_t status = ufx_uct_md_mem_reg(there.md, &params, &handle);
+    if (status == UFX_OK) {
+        there.handle.store(handle, std::memory_order_release);
     }
-    return handle;
+    return status;
 }
 
 ufx_status_t mem_table::register_all(mem &memory)
@@ -102,34 +105,30 @@ ufx_status_t mem_table::register_all(mem &memory)
     bool took = false;
     ufx_status_t lost = UFX_OK;
     for (std::size_t domain = 0; domain < memory.registrations_.size(); ++domain) {
-        const ucs::result<ufx_uct_mem_h> handle = register_on(memory, domain);
-        const ufx_status_t status = handle.status();
+        const ufx_status_t status = register_on(memory, domain);
         if (status == UFX_ERR_IO) { // that device has failed: the others go on
             lost = status;
             continue;
         }
-        if (!handle) {
+        if (status != UFX_OK) {
             ufx_warn("cannot register %zu bytes at %p: %s", memory.length_,
                      static_cast<void *>(memory.address_), ufx_ucs_status_name(status));
             deregister_all(memory);
             return status;
         }
-        memory.registrations_[domain].handle.store(*handle, std::memory_order_release);
-        took = took || *handle != nullptr;
+        took = took || memory.handle(domain) != nullptr;
     }
     return took || memory.local_only_ ? UFX_OK : lost;
 }
 
 void mem_table::deregister_all(mem &memory) noexcept
 {
-    for (std::size_t domain = 0; domain < memory.registrations_.size(); ++domain) {
-        mem::registration &there = memory.registrations_[domain];
-        const ufx_uct_md_h md = context_.domains()[domain].handle();
+    for (mem::registration &there : memory.registrations_) {
         const ufx_uct_mem_h handle = there.handle.exchange(nullptr, std::memory_order_acq_rel);
         if (handle != nullptr) {
-            (void)ufx_uct_md_mem_dereg(md, handle);
+            (void)ufx_uct_md_mem_dereg(there.md, handle);
         }
-        for (const ufx_uct_mem_h old : std::exchange(there.old, {})) {
+        for (const auto &[md, old] : std::exchange(there.old, {})) {
             (void)ufx_uct_md_mem_dereg(md, old);
         }
     }
@@ -227,29 +226,26 @@ ufx_status_t mem_table::reregister(std::size_t domain)
     ufx_status_t worst = UFX_OK;
     table_.for_each([&](ucs::handle, mem &memory) {
         mem::registration &there = memory.registrations_[domain];
-        there.old.reserve(there.old.size() + 1);
-        const ucs::result<ufx_uct_mem_h> fresh = register_on(memory, domain);
-        worst = fresh ? worst : fresh.status();
-        ++there.generation;
-        const ufx_uct_mem_h before =
-            there.handle.exchange(fresh ? *fresh : nullptr, std::memory_order_acq_rel);
-        if (before != nullptr) {
-            there.old.push_back(before);
+        const ufx_uct_mem_h before = there.handle.exchange(nullptr, std::memory_order_acq_rel);
+        if (before != nullptr) { // without memory for it, it is never given back
+            (void)ucs::guard([&] { there.old.emplace_back(there.md, before); });
         }
+        const ufx_status_t status = register_on(memory, domain);
+        worst = status == UFX_OK ? worst : status;
     });
     return worst;
 }
 
 bool mem_table::pack_for(const mem &memory, const device &dev, std::vector<std::byte> &packed) const
 {
-    const memory_domain &md = context_.domains()[dev.md];
     const ufx_uct_mem_h handle = memory.handle(dev.md);
-    const std::size_t size = md.attr().rkey_packed_size; // 0: that transport needs no key
+    const std::size_t size = context_.domains()[dev.md].attr().rkey_packed_size; // 0: none needed
     if (handle == nullptr || size > core::max_rkey_bytes) {
         return false;
     }
     packed.resize(size);
-    return size == 0 || ufx_uct_md_mkey_pack(md.handle(), handle, packed.data()) == UFX_OK;
+    const ufx_uct_md_h md = memory.registrations_[dev.md].md;
+    return size == 0 || ufx_uct_md_mkey_pack(md, handle, packed.data()) == UFX_OK;
 }
 
 bool mem_table::gave_key() const

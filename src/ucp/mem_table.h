@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace ufx::ucp {
@@ -41,8 +42,9 @@ public:
     mem *next = nullptr;
     std::byte *address() const { return address_; }
     std::size_t length() const { return length_; }
-    // Registration on a domain of context::domains(); nullptr if that domain registers nothing. Any
-    // thread; one that was replaced meanwhile stays valid until the memory is unmapped.
+    // Registration on a domain of context::domains(); nullptr if that domain registers nothing, or
+    // its device failed before. Any thread; one that was replaced stays until the memory is
+    // unmapped.
     ufx_uct_mem_h handle(std::size_t domain) const
     {
         return registrations_[domain].handle.load(std::memory_order_acquire);
@@ -59,8 +61,10 @@ private:
     struct registration {
         // Published by mem_table, with its lock held, and read without it: release, acquire.
         std::atomic<ufx_uct_mem_h> handle{nullptr};
-        std::vector<ufx_uct_mem_h> old; // of a device that was lost: other rails may use it yet
-        std::uint32_t generation = 1;   // counts registrations
+        ufx_uct_md_h md = nullptr; // that it was made with
+        // Of a device that was lost: other rails may use it yet.
+        std::vector<std::pair<ufx_uct_md_h, ufx_uct_mem_h>> old;
+        std::uint32_t generation = 1; // of the domain
     };
 
     std::uint64_t id_ = 0;
@@ -99,7 +103,7 @@ public:
 
     // A peer holds a stale key of a rail: answers with the present one.
     void on_rkey_req(peer &from, const core::rkey_req_msg &msg);
-    // Registers everything on one domain again, after its device has failed: old keys are stale.
+    // Registers everything on the new generation of a domain: keys of earlier ones are stale.
     ufx_status_t reregister(std::size_t domain);
 
     // Runs `f` on the bytes if they lie in memory `id` with all of `rights`, under the lock, so
@@ -113,7 +117,8 @@ private:
     ucs::result<mem *> keep(std::unique_ptr<mem> memory);
     ufx_status_t insert(mem &memory);
     ufx_status_t register_all(mem &memory);
-    ucs::result<ufx_uct_mem_h> register_on(const mem &memory, std::size_t domain);
+    // Throws nothing. nullptr there if the domain registers nothing.
+    ufx_status_t register_on(mem &memory, std::size_t domain) noexcept;
     void deregister_all(mem &memory) noexcept;
 
     context &context_;

@@ -86,6 +86,7 @@ public:
         enum class about : std::uint8_t { REVOKE, RKEY, ADDR };
         about what;
         std::uint64_t id;
+        unsigned device = 0; // of the peer, for RKEY
         auto operator<=>(const question &) const = default;
     };
     // Sends now and again, 20 ms to 1 s, until answered(which).

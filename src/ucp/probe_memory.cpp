@@ -9,17 +9,25 @@ namespace ufx::ucp {
 
 void probe_memory::open(ufx_uct_md_h md, bool registers)
 {
+    drop_blocks();
     md_ = md;
     registers_ = registers;
 }
 
 probe_memory::~probe_memory()
 {
+    drop_blocks();
+}
+
+void probe_memory::drop_blocks() noexcept
+{
     for (const auto &one : blocks_) {
         if (registers_) {
             (void)ufx_uct_md_mem_dereg(md_, one->memh);
         }
     }
+    blocks_.clear();
+    taken_.clear();
 }
 
 ufx_status_t probe_memory::add_block()

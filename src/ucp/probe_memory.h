@@ -22,6 +22,7 @@ public:
     static constexpr unsigned places_per_block = 64;
 
     // `registers`: the domain registers memory; else there are places, but nothing reaches them.
+    // Again with another domain while no place is taken.
     void open(ufx_uct_md_h md, bool registers);
     probe_memory() = default;
     ~probe_memory();
@@ -45,6 +46,7 @@ private:
         ufx_uct_mem_h memh = nullptr;
     };
     ufx_status_t add_block();
+    void drop_blocks() noexcept;
 
     ufx_uct_md_h md_ = nullptr;
     bool registers_ = false;

@@ -244,13 +244,14 @@ ufx_status_t fetch(worker &w, recv_message &rts, void *buffer, std::size_t lengt
     if (e == nullptr || e->failover() == nullptr || e->has_said_goodbye()) {
         return UFX_ERR_SHUTDOWN;
     }
-    ucs::result<ucs::owner<rkey>> key = rkey::unpack(w.ctx(), body.rkey);
+    ucs::result<ucs::owner<rkey>> key = rkey::unpack(body.rkey);
     if (!key || !key.value()->holds(body.address, static_cast<std::size_t>(body.length))) {
         return UFX_ERR_BAD_MESSAGE;
     }
     request_pool::draft made = w.requests.start(w, e, params, op::RECV);
     made->internal = true;
     made->own_key = std::move(key).value();
+    e->tx.keys.push_back(*made->own_key);
     made->pieces.push_back({static_cast<std::byte *>(buffer), body.address, length,
                             made->own_key.get(), made->memory});
     if (length != 0) {

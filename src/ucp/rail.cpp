@@ -59,11 +59,11 @@ ucs::result<ucs::owner<rail>> rail::create(worker &w, const device &dev, unsigne
     return made;
 }
 
+// Also again, after the device has failed: the iface that was there is closed then.
 ufx_status_t rail::open()
 {
-    const memory_domain &md = worker_.ctx().domains()[md_];
-    md_handle_ = md.handle();
-    probes_.open(md_handle_, (md.attr().flags & UFX_UCT_MD_FLAG_REG) != 0);
+    const memory_domain &domain = worker_.ctx().domains()[md_];
+    const memory_domain::generation &md = domain.now();
     ufx_uct_iface_params_t params{};
     params.field_mask = UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME |
                         UFX_UCT_IFACE_PARAM_WORKER | UFX_UCT_IFACE_PARAM_ERR_HANDLER |
@@ -77,32 +77,35 @@ ufx_status_t rail::open()
     params.event_cb_arg = this;
     params.config = worker_.ctx().uct_entries().data();
     params.config_count = worker_.ctx().uct_entries().size();
-    ufx_status_t status = ufx_uct_iface_open(md_handle_, &params, &iface_);
-    if (status != UFX_OK) {
-        iface_ = nullptr;
-        return status;
-    }
-    status = ufx_uct_iface_query(iface_, &attr_);
+    ufx_uct_iface_h opened = nullptr;
+    ufx_status_t status = ufx_uct_iface_open(md.handle.get(), &params, &opened);
     if (status != UFX_OK) {
         return status;
     }
-    status = check_rail(name_, attr_, probe_key_size(), published_size());
-    if (status != UFX_OK) {
-        return status;
-    }
-    port_active_ = attr_.port_active != 0;
-    status = ufx_uct_iface_set_am_handler(iface_, uct_am_control, &on_control_am, this);
+    iface_owner fresh(opened);
+    ufx_uct_iface_attr_t attr{};
+    status = ufx_uct_iface_query(opened, &attr);
     if (status == UFX_OK) {
-        status = ufx_uct_iface_set_am_handler(iface_, uct_am_data, &on_data_am, this);
+        status = set_handlers(opened);
     }
-    return status;
+    if (status != UFX_OK) {
+        return status;
+    }
+    iface_ = std::move(fresh);
+    attr_ = attr;
+    md_handle_ = md.handle.get();
+    generation_ = md.number;
+    probes_.open(md_handle_, (domain.attr().flags & UFX_UCT_MD_FLAG_REG) != 0);
+    port_active_ = attr_.port_active != 0;
+    return check_rail(name_, attr_, probe_key_size(), published_size());
 }
 
-rail::~rail()
+ufx_status_t rail::set_handlers(ufx_uct_iface_h iface)
 {
-    if (iface_ != nullptr) {
-        ufx_uct_iface_close(iface_);
-    }
+    const ufx_status_t status =
+        ufx_uct_iface_set_am_handler(iface, uct_am_control, &on_control_am, this);
+    return status != UFX_OK ? status
+                            : ufx_uct_iface_set_am_handler(iface, uct_am_data, &on_data_am, this);
 }
 
 std::size_t rail::probe_key_size() const
@@ -127,8 +130,8 @@ rail_address rail::read_address() const
     a.device_addr.resize(attr_.device_addr_len);
     a.iface_addr.resize(attr_.iface_addr_len);
     a.mbytes_per_s = static_cast<std::uint32_t>(std::min(attr_.bandwidth / 1e6, 4e9));
-    (void)ufx_uct_iface_get_device_address(iface_, a.device_addr.data());
-    (void)ufx_uct_iface_get_address(iface_, a.iface_addr.data());
+    (void)ufx_uct_iface_get_device_address(iface(), a.device_addr.data());
+    (void)ufx_uct_iface_get_address(iface(), a.iface_addr.data());
     return a;
 }
 
@@ -136,7 +139,7 @@ bool rail::reaches(const rail_address &other) const
 {
     return other.device_addr.size() == attr_.device_addr_len &&
            other.iface_addr.size() == attr_.iface_addr_len &&
-           ufx_uct_iface_is_reachable(iface_, other.device_addr.data(), other.iface_addr.data()) !=
+           ufx_uct_iface_is_reachable(iface(), other.device_addr.data(), other.iface_addr.data()) !=
                0;
 }
 
@@ -158,7 +161,7 @@ bool rail::has_outstanding() const
 
 ufx_status_t rail::set_link(bool up)
 {
-    const ufx_status_t status = ufx_uct_iface_set_link(iface_, up ? 1 : 0);
+    const ufx_status_t status = ufx_uct_iface_set_link(iface(), up ? 1 : 0);
     if (status != UFX_OK) {
         return status;
     }
@@ -206,12 +209,47 @@ void rail::take_event(const ufx_uct_iface_event_t &event)
         query_port();
         break;
     case UFX_UCT_IFACE_DEVICE_FATAL:
-        if (ucs::guard([&] { return worker_.ctx().memory.reregister(md_); }) != UFX_OK) {
-            ufx_warn("%s: not all memory could be registered again", name_.c_str());
-        }
-        tell_peers([&](peer &p) { p.port_hard(index_, core::cause::DEVICE_FATAL); });
+        device_lost();
         break;
     }
+}
+
+void rail::device_lost()
+{
+    is_lost_ = true;
+    next_port_poll_ = 0;
+    tell_peers([&](peer &p) { p.port_hard(index_, core::cause::DEVICE_FATAL); });
+    port_changed(false, "the device has failed");
+}
+
+// Once nothing is left of what was there. A device may take its time to come back; and it may be
+// that a queue has failed, and not the device.
+void rail::reopen()
+{
+    if (!lanes_.empty()) {
+        return;
+    }
+    context &home = worker_.ctx();
+    const memory_domain &domain = home.domains()[md_];
+    ufx_status_t status = UFX_OK;
+    if (domain.handle() == dead_md_) {
+        status = home.reopen(md_, dead_md_);
+    }
+    if (status == UFX_OK) {
+        const ufx_uct_md_h on = domain.handle();
+        status = open();
+        dead_md_ = status == UFX_ERR_IO ? on : nullptr;
+    }
+    if (status != UFX_OK) {
+        return;
+    }
+    is_lost_ = false;
+    ufx_info("%s: the device is open again", name_.c_str());
+    if (injected_down_) {
+        (void)ufx_uct_iface_set_link(iface(), 0);
+    }
+    tell_peers([&](peer &p) { p.publish_address(index_); });
+    query_port();
 }
 
 template <class F>
@@ -237,7 +275,7 @@ void rail::port_changed(bool active, const char *text)
 void rail::query_port()
 {
     ufx_uct_iface_attr_t fresh{};
-    if (ufx_uct_iface_query(iface_, &fresh) != UFX_OK) {
+    if (ufx_uct_iface_query(iface(), &fresh) != UFX_OK) {
         return;
     }
     attr_.bandwidth = fresh.bandwidth;
@@ -249,7 +287,11 @@ void rail::poll(core::time_ns now, core::time_ns active)
 {
     if (now >= next_port_poll_) {
         next_port_poll_ = now + static_cast<core::time_ns>(worker_.cfg().port_poll.count());
-        query_port();
+        if (is_lost_) {
+            reopen();
+        } else {
+            query_port();
+        }
     }
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         check_stall(*lanes_[i], now, active);

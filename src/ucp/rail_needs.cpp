@@ -24,11 +24,12 @@ constexpr struct {
 
 constexpr std::size_t room = sizeof(core::lane_address::bytes);
 
-// See lane.cpp: three lengths and addresses, and of a probe lane the place and its key.
+// See lane.cpp: a generation, three lengths and addresses, and of a probe lane the place and its
+// key.
 std::size_t handshake_bytes(const ufx_uct_iface_attr_t &attr, std::size_t key_bytes)
 {
-    return 3 + attr.device_addr_len + attr.iface_addr_len + attr.ep_addr_len +
-           sizeof(std::uint64_t) + 1 + key_bytes;
+    return sizeof(std::uint32_t) + 3 + attr.device_addr_len + attr.iface_addr_len +
+           attr.ep_addr_len + sizeof(std::uint64_t) + 1 + key_bytes;
 }
 
 } // namespace

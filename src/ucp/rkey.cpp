@@ -15,13 +15,13 @@
 
 namespace ufx::ucp {
 
-ucs::result<ucs::owner<rkey>> rkey::unpack(context &home, std::span<const std::byte> bytes)
+ucs::result<ucs::owner<rkey>> rkey::unpack(std::span<const std::byte> bytes)
 {
     ucs::byte_reader in(bytes);
     const std::uint8_t version = in.u8();
     const std::uint8_t entries = in.u8();
     (void)in.le16();
-    auto key = ucs::make_owner<rkey>(home);
+    auto key = ucs::make_owner<rkey>();
     key->memory_id_ = in.le64();
     key->address_ = in.le64();
     key->length_ = in.le64();
@@ -46,7 +46,7 @@ rkey::~rkey()
 {
     for (const std::vector<unpacked> *list : {&cache_, &stale_}) {
         for (const unpacked &u : *list) {
-            ufx_uct_md_rkey_release(context_.domains()[u.domain].handle(), &u.bundle);
+            ufx_uct_md_rkey_release(u.md, &u.bundle);
         }
     }
 }
@@ -76,26 +76,26 @@ std::uint32_t rkey::generation(unsigned device) const
 const rkey::unpacked *rkey::on(const lane &over)
 {
     const unsigned device = over.remote_index();
-    const std::size_t domain = over.port().domain();
+    const ufx_uct_md_h md = over.port().md();
     for (const unpacked &u : cache_) {
-        if (u.domain == domain && u.device == device) {
-            return &u;
+        if (u.md == md && u.device == device) {
+            return u.generation >= over.remote_generation() ? &u : nullptr;
         }
     }
     for (entry &e : entries_) {
-        if (e.device == device && !e.broken) {
-            return unpack_for(domain, e);
+        if (e.device == device && !e.broken && e.generation >= over.remote_generation()) {
+            return unpack_for(md, e);
         }
     }
     return nullptr;
 }
 
-const rkey::unpacked *rkey::unpack_for(std::size_t domain, entry &from)
+const rkey::unpacked *rkey::unpack_for(ufx_uct_md_h md, entry &from)
 {
     cache_.reserve(cache_.size() + 1);
-    unpacked fresh{domain, from.device, from.generation, {UFX_UCT_INVALID_RKEY, nullptr}};
-    const ufx_status_t status = ufx_uct_md_rkey_unpack(
-        context_.domains()[domain].handle(), from.packed.data(), from.packed.size(), &fresh.bundle);
+    unpacked fresh{md, from.device, from.generation, {UFX_UCT_INVALID_RKEY, nullptr}};
+    const ufx_status_t status =
+        ufx_uct_md_rkey_unpack(md, from.packed.data(), from.packed.size(), &fresh.bundle);
     if (status != UFX_OK) {
         ufx_warn("a peer's key for its device %u does not unpack: %s", from.device,
                  ufx_ucs_status_name(status));
@@ -104,6 +104,40 @@ const rkey::unpacked *rkey::unpack_for(std::size_t domain, entry &from)
     }
     cache_.push_back(fresh);
     return &cache_.back();
+}
+
+bool rkey::is_stale_for(const lane &over) const
+{
+    const entry *e = find(over.remote_index());
+    return e != nullptr && e->generation < over.remote_generation();
+}
+
+bool rkey::should_ask(const lane &over)
+{
+    for (entry &e : entries_) {
+        if (e.device == over.remote_index() && e.asked < over.remote_generation()) {
+            e.asked = over.remote_generation();
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rkey::waits_for(unsigned device) const
+{
+    const entry *e = find(device);
+    return e != nullptr && e->generation < e->asked && !is_gone_;
+}
+
+void rkey::lose(unsigned device, std::uint32_t generation)
+{
+    is_gone_ = is_gone_ || generation == 0;
+    for (entry &e : entries_) {
+        if (e.device == device && e.generation < generation) {
+            e.generation = generation;
+            e.broken = true;
+        }
+    }
 }
 
 void rkey::refresh(unsigned device, std::uint32_t generation, std::span<const std::byte> bytes)
@@ -127,16 +161,26 @@ void rkey::refresh(unsigned device, std::uint32_t generation, std::span<const st
 void on_rkey_rep(peer &from, const core::rkey_rep_msg &msg)
 {
     const unsigned device = from.remote_index(msg.rail);
+    bool waits = false; // the answer may be older than the question
     for (const ucs::owner<ep> &e : from.home().eps()) {
         if (!e->has_peer() || &e->remote() != &from) {
             continue;
         }
         for (rkey &key : e->tx.keys) {
-            if (msg.found && key.memory_id() == msg.memory_id) {
-                key.refresh(device, msg.generation, std::as_bytes(msg.rkey.view()));
+            if (key.memory_id() != msg.memory_id) {
+                continue;
             }
+            if (msg.found) {
+                key.refresh(device, msg.generation, std::as_bytes(msg.rkey.view()));
+            } else {
+                key.lose(device, msg.generation);
+            }
+            waits = waits || key.waits_for(device);
         }
         e->tx.on_rkey(msg);
+    }
+    if (!waits) {
+        from.answered({peer::question::about::RKEY, msg.memory_id, device});
     }
 }
 
@@ -154,8 +198,7 @@ extern "C" ufx_status_t ufx_ucp_ep_rkey_unpack(ufx_ucp_ep_h ep, const void *buff
     }
     return ucs::guard([&]() -> ufx_status_t {
         ucp::ep &e = ucp::ep::of(ep);
-        auto made =
-            ucp::rkey::unpack(e.home().ctx(), {static_cast<const std::byte *>(buffer), length});
+        auto made = ucp::rkey::unpack({static_cast<const std::byte *>(buffer), length});
         if (!made) {
             return made.error();
         }

@@ -22,7 +22,6 @@
 
 namespace ufx::ucp {
 
-class context;
 class lane;
 class peer;
 class worker;
@@ -38,7 +37,7 @@ inline constexpr std::size_t rkey_entry_size = 8;
 // In the list of its ep's keys, so that a fresher key finds it.
 class rkey : public ufx_ucp_rkey, public ucs::list_node<> {
 public:
-    static ucs::result<ucs::owner<rkey>> unpack(context &home, std::span<const std::byte> bytes);
+    static ucs::result<ucs::owner<rkey>> unpack(std::span<const std::byte> bytes);
     static rkey &of(ufx_ucp_rkey_h handle) { return *static_cast<rkey *>(handle); }
     ~rkey();
     rkey(const rkey &) = delete;
@@ -56,14 +55,24 @@ public:
     // What operations on that lane take, and its generation; nullptr if the peer gave no key for
     // it.
     struct unpacked {
-        std::size_t domain = 0; // own
+        ufx_uct_md_h md = nullptr; // own
         std::uint8_t device = 0;
         std::uint32_t generation = 0;
         ufx_uct_rkey_bundle_t bundle{UFX_UCT_INVALID_RKEY, nullptr};
     };
     [[nodiscard]] const unpacked *on(const lane &over);
+    // The peer has opened the device at the end of that lane again since it gave the key: whoever
+    // used it might reach other memory.
+    bool is_stale_for(const lane &over) const;
+    // True if the peer was not asked yet for the key that this lane needs.
+    bool should_ask(const lane &over);
+    // The peer was asked, and has not given it.
+    bool waits_for(unsigned device) const;
     // A fresher key for one device of the peer. Older generations are ignored.
     void refresh(unsigned device, std::uint32_t generation, std::span<const std::byte> bytes);
+    // The peer has none of that generation; 0: it does not have the memory any more.
+    void lose(unsigned device, std::uint32_t generation);
+    bool is_gone() const { return is_gone_; }
     std::uint32_t generation(unsigned device) const;
     // There is a key for that device of the peer, as far as is known one that unpacks.
     bool serves(unsigned device) const;
@@ -73,15 +82,16 @@ private:
     struct entry {
         std::uint8_t device = 0;
         std::uint32_t generation = 0;
-        bool broken = false; // does not unpack
+        std::uint32_t asked = 0; // for that generation at least
+        bool broken = false;     // does not unpack, or there is none
         std::vector<std::byte> packed;
     };
 
-    explicit rkey(context &home) : context_(home) {}
+    rkey() = default;
     const entry *find(unsigned device) const;
-    const unpacked *unpack_for(std::size_t domain, entry &from);
+    const unpacked *unpack_for(ufx_uct_md_h md, entry &from);
 
-    context &context_;
+    bool is_gone_ = false;
     std::atomic<worker *> home_{nullptr}; // changed under the worker's lock
     std::uint64_t memory_id_ = 0;
     std::uint64_t address_ = 0;

@@ -7,14 +7,16 @@
 #     fuzz_x_LDFLAGS = $(FUZZ_LINK_WITH)
 #     fuzz_x_LDADD = $(FUZZ_LIBS) libucs_int.la libufx_ucs.la
 #
-# In an ordinary build a target replays its seeds, as part of make check. Configured with
-# --enable-fuzz, `make fuzz` runs each target for FUZZ_SECONDS; make check-long does so too.
+# In an ordinary build a target replays its seeds, as part of make check. `make fuzz`, which is part
+# of make check-long, runs each for FUZZ_SECONDS with clang's libFuzzer: in this folder if it was
+# configured with --enable-fuzz, else in fuzz-build, which it configures so. (Libraries that are built
+# for libFuzzer cannot be preloaded into other programs: most tests of the software HCA fail there.)
 FUZZ_TARGETS =
 FUZZ_SECONDS = 60
+CHECK_LONG += fuzz
 if FUZZ
 FUZZ_LINK_WITH = $(AM_LDFLAGS) -fsanitize=fuzzer
 FUZZ_LIBS =
-CHECK_LONG += fuzz
 else
 FUZZ_LINK_WITH = $(AM_LDFLAGS)
 FUZZ_LIBS = libfuzz_replay.la
@@ -80,6 +82,15 @@ check_PROGRAMS += $(FUZZ_TARGETS)
 dist_noinst_SCRIPTS += %D%/replay_seeds.sh %D%/fuzz_all.sh
 EXTRA_DIST += %D%/seeds
 
+if FUZZ
 fuzz: $(FUZZ_TARGETS)
 	$(srcdir)/test/fuzz/fuzz_all.sh $(srcdir)/test/fuzz/seeds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+else
+fuzz:
+	$(srcdir)/contrib/prepare fuzz-build --clang --enable-fuzz
+	$(MAKE) -C fuzz-build fuzz FUZZ_SECONDS=$(FUZZ_SECONDS)
+endif
 .PHONY: fuzz
+
+distclean-local:
+	rm -rf fuzz-build fuzz-corpus fuzz-crash

@@ -24,6 +24,7 @@ FAULTS = {
     # Several times: a lane on which nothing is under way just then is replaced and counts nowhere.
     "queue pair": (["at 500ms every 150ms until 1000ms hca mlx5_1 qp-error"], True, False),
     "device": ([f"{HIT} device-fatal"], True, False),
+    "device reset": ([f"{HIT} device-fatal", f"{HEAL} device-reset"], True, True),
     "completion": ([f"{HIT} error-cqe RETRY_EXC_ERR count 1"], True, False),
     "request swallowed": (["at 500ms until 1200ms hca mlx5_1 swallow count 1"], True, False),
     "completion queue": ([f"{HIT} stall-cq", f"{HEAL} unstall-cq"], True, False),
@@ -32,7 +33,7 @@ FAULTS = {
                    "at 500ms hca mlx5_1 corrupt probability 0.01",
                    "at 500ms hca mlx5_1 reorder 50us probability 0.01"], False, False),
 }
-IN_CHECK = ("port", "answers lost", "queue pair", "device", "completion")
+IN_CHECK = ("port", "answers lost", "queue pair", "device reset", "completion")
 # More than one rail: devices, rules.
 SCENES = {
     "all ports": (RAILS, ["at 500ms port-down", "at 1200ms port-up"]),

@@ -90,7 +90,7 @@ struct port {
 
 struct hca {
     bool in_use;
-    bool dead; // device fatal: nobody can open it
+    bool dead;           // device fatal: nobody can open it
     bool scatter_to_cqe; // a QP that asks for it gets small data in its CQEs
     uint64_t guid;
     uint32_t next_qpn;

@@ -46,7 +46,7 @@ enum class fault_action : uint8_t {
     PORT_DOWN,
     PORT_UP,
     DEVICE_FATAL,
-    DEVICE_RESET, // a dead one works again, for those who open it from then on
+    DEVICE_RESET,   // a dead one works again, for those who open it from then on
     EVENT,          // param: enum ibv_event_type
     SET_RATE,       // param: bit/s
     SET_LATENCY,    // param: ns

@@ -89,7 +89,9 @@ void fault_driver::check_possible(const fault &one, const ufx_ucp_rail_attr_t &r
 {
     const std::string what = std::string("--fault: ") + fault_action_name(one.action);
     const bool is_hca = is_on_fabric(fabric_, rail);
-    if (one.action == fault_action::SILENT && !is_hca) {
+    const bool is_hca_only =
+        one.action == fault_action::SILENT || one.action == fault_action::RESET;
+    if (is_hca_only && !is_hca) {
         throw usage_error(what + " is for rails of the software ConnectX (see ufx_swhca run)");
     }
     const bool is_simple = one.action == fault_action::DOWN || one.action == fault_action::UP;
@@ -131,6 +133,7 @@ words fault_driver::namespace_command(const step &one) const
     case fault_action::HEAL:
         return with(receiver, {"neigh", "del", neighbour, "dev", name});
     case fault_action::SILENT:
+    case fault_action::RESET:
         break; // refused before
     }
     return {};

@@ -35,6 +35,8 @@ const char *rule_of(fault_action action)
         return "port-up";
     case fault_action::DELETE:
         return "device-fatal";
+    case fault_action::RESET:
+        return "device-reset";
     case fault_action::ONEWAY:
         return "drop responses";
     case fault_action::HEAL:

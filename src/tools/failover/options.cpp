@@ -37,8 +37,9 @@ Faults: TIME:ACTION:RAIL, comma separated
   del           ip link del RAIL: for ever (namespaces only)
   oneway, heal  data arrives, nothing comes back: a wrong neighbour at the receiver (namespaces only)
   silent        the link goes down, and nobody is told (software ConnectX only)
+  reset         what was deleted is there again (software ConnectX only)
   Under `ufx_swhca run`, with -d mlx5_0:1,mlx5_1:1, they are made by `ufx_swhca ctl`: port-down,
-  port-up, device-fatal, drop responses, clear.
+  port-up, device-fatal, device-reset, drop responses, clear.
   RAIL is rail0, rail1, ... in the order of the devices, or a device name.
 
 Exit status: 0 nothing was lost, doubled or corrupted, and every fault hit and was survived;

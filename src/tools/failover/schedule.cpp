@@ -20,9 +20,10 @@ struct action_name {
     const char *name;
 };
 
-constexpr std::array<action_name, 6> ACTIONS = {{{fault_action::DOWN, "down"},
+constexpr std::array<action_name, 7> ACTIONS = {{{fault_action::DOWN, "down"},
                                                  {fault_action::UP, "up"},
                                                  {fault_action::DELETE, "del"},
+                                                 {fault_action::RESET, "reset"},
                                                  {fault_action::ONEWAY, "oneway"},
                                                  {fault_action::HEAL, "heal"},
                                                  {fault_action::SILENT, "silent"}}};
@@ -77,7 +78,8 @@ const char *fault_action_name(fault_action action)
 
 bool breaks(fault_action action)
 {
-    return action != fault_action::UP && action != fault_action::HEAL;
+    return action != fault_action::UP && action != fault_action::HEAL &&
+           action != fault_action::RESET;
 }
 
 std::vector<fault> parse_schedule(const std::string &text)
@@ -107,14 +109,18 @@ std::string why_impossible(const std::vector<rail_step> &steps)
     for (const rail_step &one : steps) {
         const std::string what =
             std::string(fault_action_name(one.action)) + " of rail" + std::to_string(one.rail);
-        if (gone.count(one.rail) != 0) {
-            return what + " comes after its del, which is for ever";
+        const bool is_reset = one.action == fault_action::RESET;
+        if (is_reset != (gone.count(one.rail) != 0)) {
+            return what + (is_reset ? " has no del before it"
+                                    : " comes after its del, and the rail was not reset");
         }
         if (one.action == fault_action::HEAL && one_way.count(one.rail) == 0) {
             return what + " has no oneway before it";
         }
         if (one.action == fault_action::DELETE) {
             gone.insert(one.rail);
+        } else if (is_reset) {
+            gone.erase(one.rail);
         } else if (one.action == fault_action::ONEWAY) {
             one_way.insert(one.rail);
         } else if (one.action == fault_action::HEAL) {
@@ -135,7 +141,9 @@ std::string why_hopeless(const std::vector<rail_step> &steps, size_t rails)
     for (const rail_step &one : steps) {
         broken = broken || breaks(one.action);
         damage &rail = after[one.rail];
-        rail.gone = rail.gone || one.action == fault_action::DELETE;
+        if (one.action == fault_action::DELETE || one.action == fault_action::RESET) {
+            rail.gone = breaks(one.action);
+        }
         if (one.action == fault_action::DOWN || one.action == fault_action::SILENT ||
             one.action == fault_action::UP) {
             rail.down = breaks(one.action);

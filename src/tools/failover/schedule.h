@@ -13,7 +13,8 @@ namespace ufx::tools::failover {
 enum class fault_action {
     DOWN,   ///< the link goes down, and says so; ends with UP
     UP,     ///< the link comes up
-    DELETE, ///< the device is gone: for ever
+    DELETE, ///< the device is gone: for ever, or until RESET
+    RESET,  ///< a device that was deleted is there again
     ONEWAY, ///< data arrives, nothing comes back; ends with HEAL
     HEAL,
     SILENT ///< the link goes down and nobody is told; ends with UP
@@ -25,7 +26,7 @@ struct fault {
     std::string rail; ///< a device name, or "railN" from 0
 };
 
-/** "down", "up", "del", "oneway", "heal", "silent" */
+/** "down", "up", "del", "reset", "oneway", "heal", "silent" */
 const char *fault_action_name(fault_action action);
 
 /** True if the rail carries nothing usable after it. */

@@ -115,7 +115,8 @@ public:
     // One ep of it, by handle.
     void fail_ep(ufx_uct_ep_h ep, const error &why);
     // Tells the event callback from the next progress; PORT_DOWN and PORT_UP set port_active,
-    // DEVICE_FATAL makes what is registered on its memory domain unreachable.
+    // DEVICE_FATAL makes what is registered on its memory domain unreachable; nothing can be
+    // registered or opened there any more, only on another one.
     void tell(ufx_uct_iface_event_type_t type,
               ufx_uct_error_cause_t cause = UFX_UCT_CAUSE_PORT_DOWN);
 

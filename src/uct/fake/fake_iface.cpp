@@ -18,7 +18,7 @@ static_assert(method_caps<fake_ep, fake_iface>() ==
                UFX_UCT_CAP_CONNECT_TO_EP | UFX_UCT_CAP_INVALIDATE | UFX_UCT_CAP_TOKENS |
                UFX_UCT_CAP_PURGE | UFX_UCT_CAP_SET_LINK));
 
-fake_iface::fake_iface(const fake_md &memory, const ufx_uct_iface_params_t &params, device &on)
+fake_iface::fake_iface(fake_md &memory, const ufx_uct_iface_params_t &params, device &on)
     : iface_base(params), md_(memory), device_(on), id_(the_fabric().next_id++)
 {
     device_.ifaces.push_back(this);
@@ -269,6 +269,7 @@ void side::fail_ep(ufx_uct_ep_h ep, const error &why)
 void side::tell(ufx_uct_iface_event_type_t type, ufx_uct_error_cause_t cause)
 {
     if (type == UFX_UCT_IFACE_DEVICE_FATAL) {
+        self(*this).md_.is_lost_ = true;
         for (auto &[key, memory] : the_fabric().regions) {
             memory.flags = memory.owner == &self(*this).md_ ? 0 : memory.flags;
         }

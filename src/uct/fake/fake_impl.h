@@ -98,7 +98,10 @@ public:
 
 private:
     friend struct ucs::owner_access;
+    friend class side;
     fake_md() noexcept;
+
+    bool is_lost_ = false;
 };
 
 class fake_iface : public iface_base<fake_iface, fake_ep>, public side {
@@ -136,14 +139,14 @@ private:
         ufx_uct_error_cause_t cause;
     };
 
-    fake_iface(const fake_md &memory, const ufx_uct_iface_params_t &params, device &on);
+    fake_iface(fake_md &memory, const ufx_uct_iface_params_t &params, device &on);
 
     unsigned step();
     unsigned tell_events();
     unsigned pass_packets();
     unsigned pass_replies();
 
-    const fake_md &md_;
+    fake_md &md_;
     device &device_;
     uint64_t id_;
     std::deque<packet> packets_out_;

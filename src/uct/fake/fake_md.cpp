@@ -183,6 +183,9 @@ ufx_status_t fake_md::mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h 
     if (status != UFX_OK) {
         return status;
     }
+    if (is_lost_) {
+        return UFX_ERR_IO;
+    }
     if (the_fabric().refuses_registration) {
         return UFX_ERR_NO_MEMORY;
     }
@@ -248,6 +251,9 @@ ucs::result<ucs::owner<fake_iface>> fake_md::open_iface(const ufx_uct_iface_para
     device *on = the_fabric().find(std::string_view(params.dev_name));
     if (std::string_view(params.tl_name) != md_name_ || on == nullptr) {
         return UFX_ERR_NO_DEVICE;
+    }
+    if (is_lost_) {
+        return UFX_ERR_IO;
     }
     auto iface = ucs::make_owner<fake_iface>(*this, params, *on);
     ufx_status_t status = iface->attach();

@@ -148,6 +148,7 @@ TEST_CASE("failover: rails of the software ConnectX are broken by its own rules"
     CHECK(rule("1s:silent:rail1") == "hca mlx5_1 port-down silent");
     CHECK(rule("1s:up:rail1") == "hca mlx5_1 port-up");
     CHECK(rule("1s:del:rail1") == "hca mlx5_1 device-fatal");
+    CHECK(rule("1s:reset:rail1") == "hca mlx5_1 device-reset");
     CHECK(rule("1s:oneway:rail1") == "hca mlx5_1 drop responses");
     CHECK(rule("1s:heal:rail1") == "clear");
     std::strcpy(rail.transport, "tcp");
@@ -402,6 +403,7 @@ TEST_CASE("failover: a schedule that nobody survives is told from one that can b
     CHECK_THAT(why_hopeless({{UP, 1}}, 2), Catch::Contains("breaks no rail"));
     CHECK_THAT(why_hopeless({{ONEWAY, 0}, {DOWN, 1}, {UP, 0}}, 2), Catch::Contains("no rail"));
     CHECK(why_hopeless({{ONEWAY, 0}, {DOWN, 0}, {DOWN, 1}, {UP, 0}, {HEAL, 0}}, 2).empty());
+    CHECK(why_hopeless({{DOWN, 0}, {DELETE, 1}, {RESET, 1}}, 2).empty());
 }
 
 TEST_CASE("failover: a schedule with a step that cannot be done is refused", "[tools]")
@@ -414,6 +416,8 @@ TEST_CASE("failover: a schedule with a step that cannot be done is refused", "[t
         CHECK_THAT(why_impossible({{ONEWAY, 1}, {DELETE, 1}, {after, 1}}),
                    Catch::Contains("of rail1 comes after its del"));
     }
+    CHECK(why_impossible({{DELETE, 1}, {RESET, 1}, {DELETE, 1}}).empty());
+    CHECK_THAT(why_impossible({{DOWN, 1}, {RESET, 1}}), Catch::Contains("has no del before it"));
     CHECK_THAT(why_impossible({{DOWN, 1}, {HEAL, 1}}), Catch::Contains("has no oneway before it"));
     CHECK_THAT(why_impossible({{ONEWAY, 0}, {HEAL, 0}, {HEAL, 0}}),
                Catch::Contains("heal of rail0 has no oneway"));

@@ -6,6 +6,7 @@
 #include "data_pair.h"
 
 #include "ucp/control_path.h"
+#include "ucp/rail.h"
 #include "ucp/worker.h"
 #include "uct/fake/fake.h"
 
@@ -52,10 +53,25 @@ public:
             progress();
         }
     }
+    // Both rails are ports of it.
+    void lose_own_device() { lose_device(0); }
+    void lose_peers_device() { lose_device(1); }
     // The lane of that rail breaks at the sender.
     void break_lane(unsigned rail) { own(rail).fail_eps({}); }
 
 private:
+    void lose_device(unsigned side_index)
+    {
+        const ucp::worker &loser = ucp::worker::of(side_index == 0 ? a.worker : b.worker);
+        for (const auto &rail : loser.rails()) {
+            for (uct::fake::side *each : uct::fake::sides(rail->name())) {
+                if (each->iface_handle() == rail->iface()) {
+                    each->tell(UFX_UCT_IFACE_DEVICE_FATAL);
+                }
+            }
+        }
+        rounds(20);
+    }
     // On a slow machine messages are repeated while lanes are wired, and answers to them go over
     // the lanes: they would take the place of packets that a test counts.
     void settle()

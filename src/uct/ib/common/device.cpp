@@ -9,7 +9,11 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
+#include <memory>
+#include <mutex>
 #include <net/if.h>
+#include <set>
+#include <string>
 
 #include <infiniband/mlx5dv.h>
 
@@ -81,6 +85,32 @@ std::string netdev_name(uint32_t ifindex)
     return ifindex != 0 && ::if_indextoname(ifindex, name) != nullptr ? name : "";
 }
 
+// Devices that could not be opened, and were complained of: one that failed is tried now and again.
+struct refused_devices {
+    std::mutex lock;
+    std::set<std::string> names;
+};
+
+refused_devices &refused()
+{
+    static auto *const all = new refused_devices; // never destroyed: contexts may be opened at exit
+    return *all;
+}
+
+void tell_refusal(const std::string &name, int error)
+{
+    const std::lock_guard guard(refused().lock);
+    if (refused().names.insert(name).second) {
+        ufx_warn("%s cannot be opened: %s", name.c_str(), std::strerror(error));
+    }
+}
+
+void forget_refusal(const std::string &name)
+{
+    const std::lock_guard guard(refused().lock);
+    refused().names.erase(name);
+}
+
 } // namespace
 
 std::vector<std::string> device_names()
@@ -103,9 +133,10 @@ ucs::result<ucs::owner<device>> device::open(const std::string &name)
         context_owner context(ibv_open_device(all.devices[i]));
         ibv_device_attr attr{};
         if (context == nullptr || ibv_query_device(context.get(), &attr) != 0) {
-            ufx_warn("%s cannot be opened: %s", name.c_str(), std::strerror(errno));
+            tell_refusal(name, errno);
             return UFX_ERR_IO;
         }
+        forget_refusal(name);
         return ucs::make_owner<device>(name, std::move(context), attr);
     }
     return UFX_ERR_NO_DEVICE;

@@ -43,6 +43,10 @@ ucs::result<rc_port> rc_port::open(const device &on, uint8_t port, const rc_conf
     if (port == 0 || port > on.attr().phys_port_cnt) {
         return UFX_ERR_NO_DEVICE;
     }
+    if (!on.query_port(port)) {
+        ufx_warn("%s:%u: the port cannot be queried", on.name().c_str(), port);
+        return UFX_ERR_IO;
+    }
     rc_port made(on, port, config);
     if (made.refresh() == refreshed::failed) {
         return UFX_ERR_NO_DEVICE;

@@ -137,6 +137,7 @@ private:
     void take_event(const async_event &event) noexcept;
     [[nodiscard]] bool is_only_logged(ibv_event_type type) const noexcept;
     void take_port_event(ibv_event_type type) noexcept;
+    void read_changed_port() noexcept;
     void read_port(const char *why) noexcept;
     void tell_address() noexcept;
     [[nodiscard]] bool has_news() const noexcept;
@@ -162,6 +163,7 @@ private:
     bool link_up_ = true;   // false: cut by set_link
     bool link_told_ = true; // what the event callback knows
     refreshed address_ = refreshed::unchanged; // since the event callback was told
+    const char *port_news_ = nullptr;          // the event since which the port was not read
     std::vector<async_event> later_;           // events of the mailbox that wait for progress
 };
 

@@ -45,8 +45,10 @@ unsigned rc_iface<Hw>::take_events() noexcept
         ++count;
     }
     resources_.mailbox->acknowledge();
-    return count + static_cast<unsigned>(resources_.mailbox->drain(
-                       [this](ucs::owner<async_event> event) { take_event(*event); }));
+    count += static_cast<unsigned>(
+        resources_.mailbox->drain([this](ucs::owner<async_event> event) { take_event(*event); }));
+    read_changed_port();
+    return count;
 }
 
 // The end of receiving is no failure: an ep that is closed waits for it.
@@ -127,10 +129,20 @@ void rc_iface<Hw>::take_port_event(ibv_event_type type) noexcept
         this->tell_event(UFX_UCT_IFACE_PORT_DOWN, UFX_UCT_CAUSE_PORT_DOWN, text);
         return;
     }
-    read_port(text);
-    tell_address();
+    port_news_ = text;
     if (type == IBV_EVENT_PORT_ACTIVE) {
+        read_changed_port();
         this->tell_event(UFX_UCT_IFACE_PORT_UP, UFX_UCT_CAUSE_NONE, text);
+    }
+}
+
+// Once for any number of events: a burst of them must not hold up the other ifaces of a worker.
+template <class Hw>
+void rc_iface<Hw>::read_changed_port() noexcept
+{
+    if (const char *why = std::exchange(port_news_, nullptr); why != nullptr) {
+        read_port(why);
+        tell_address();
     }
 }
 

@@ -8,7 +8,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
 
 using namespace ufx::test;
 
@@ -173,5 +178,93 @@ TEST_CASE("rc: a peer whose receive buffers are too small is refused before anyt
                                        large.a_ep.data()) == UFX_OK);
         // Nothing was begun.
         CHECK(large.connect_a() == UFX_OK);
+    });
+}
+
+TEST_CASE("rc: retry settings reach the queue pair, the default where they are wrong",
+          "[.][hca][M17]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        struct {
+            const char *values[4];
+            uint8_t expected[4];
+        } const cases[] = {{{"17", "3", "5", "20"}, {17, 3, 5, 20}},
+                           {{"0", "0", "0", "0"}, {0, 0, 0, 0}},
+                           {{"31", "7", "7", "31"}, {31, 7, 7, 31}},
+                           {{"32", "8", "-1", "x"}, {14, 7, 7, 12}}};
+        for (const auto &[values, expected] : cases) {
+            const rc_setting timeout(resource, "TIMEOUT", values[0]);
+            const rc_setting retries(resource, "RETRY_COUNT", values[1]);
+            const rc_setting rnr_retries(resource, "RNR_RETRY_COUNT", values[2]);
+            const rc_setting rnr_timer(resource, "MIN_RNR_TIMER", values[3]);
+            unconnected two(resource);
+            REQUIRE(two.connect_a() == UFX_OK);
+            ibv_qp_attr attr{};
+            ibv_qp_init_attr init{};
+            REQUIRE(ibv_query_qp(last_connected(), &attr,
+                                 IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                     IBV_QP_MIN_RNR_TIMER,
+                                 &init) == 0);
+            CHECK(attr.timeout == expected[0]);
+            CHECK(attr.retry_cnt == expected[1]);
+            CHECK(attr.rnr_retry == expected[2]);
+            CHECK(attr.min_rnr_timer == expected[3]);
+        }
+    });
+}
+
+TEST_CASE("rc: how long a sender waits for a receive buffer is set at the receiver",
+          "[.][hca][M21]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        const auto time_to_give_up = [&](const char *at_receiver, const char *at_sender) {
+            const rc_setting few(resource, "RX_QUEUE", "64");
+            const rc_setting once(resource, "RNR_RETRY_COUNT", "1");
+            std::optional<rc_setting> timer(std::in_place, resource, "MIN_RNR_TIMER", at_sender);
+            uct_side sender(resource, nullptr);
+            timer.emplace(resource, "MIN_RNR_TIMER", at_receiver);
+            uct_side receiver(resource, nullptr);
+            ufx_uct_ep_h from = nullptr;
+            ufx_uct_ep_h to = nullptr;
+            REQUIRE(ufx_uct_ep_create(sender.iface, nullptr, &from) == UFX_OK);
+            REQUIRE(ufx_uct_ep_create(receiver.iface, nullptr, &to) == UFX_OK);
+            uint8_t addresses[2][64];
+            REQUIRE(ufx_uct_ep_get_address(from, addresses[0]) == UFX_OK);
+            REQUIRE(ufx_uct_ep_get_address(to, addresses[1]) == UFX_OK);
+            const auto there = receiver.device_address();
+            REQUIRE(ufx_uct_ep_connect_to_ep(from, there.data(), nullptr, addresses[1]) == UFX_OK);
+            REQUIRE(ufx_uct_ep_connect_to_ep(to, there.data(), nullptr, addresses[0]) == UFX_OK);
+            // The receiver keeps each buffer, and at last has no other one to give.
+            std::vector<void *> kept;
+            REQUIRE(ufx_uct_iface_set_am_handler(
+                        receiver.iface, 5,
+                        [](void *arg, void *data, size_t, unsigned) noexcept -> ufx_status_t {
+                            static_cast<std::vector<void *> *>(arg)->push_back(data);
+                            return UFX_INPROGRESS;
+                        },
+                        &kept) == UFX_OK);
+            const failing_call none("ibv_reg_mr_iova2", ENOMEM, 0, INT_MAX);
+            auto posted = std::chrono::steady_clock::now();
+            const auto end = posted + std::chrono::seconds(10);
+            for (size_t sent = 0; sender.errors == 0 && std::chrono::steady_clock::now() < end;) {
+                if (sent == kept.size()) { // one at a time: the last one is the refused one
+                    posted = std::chrono::steady_clock::now();
+                    sent += ufx_uct_ep_am_short(from, 5, 1, nullptr, 0) == UFX_OK ? 1 : 0;
+                }
+                ufx_uct_iface_progress(sender.iface);
+                ufx_uct_iface_progress(receiver.iface);
+            }
+            CHECK(sender.error_cause == UFX_UCT_CAUSE_RNR_EXCEEDED);
+            const auto took = std::chrono::steady_clock::now() - posted;
+            for (void *buffer : kept) {
+                ufx_uct_iface_release_desc(receiver.iface, buffer);
+            }
+            ufx_uct_ep_destroy(from);
+            ufx_uct_ep_destroy(to);
+            return took;
+        };
+        // Two tries with one wait between them: 491.52 ms by code 31, and 10 us by code 1.
+        CHECK(time_to_give_up("31", "1") >= std::chrono::microseconds(491520));
+        CHECK(time_to_give_up("1", "31") < std::chrono::microseconds(491520));
     });
 }

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cerrno>
+#include <climits>
 #include <cstring>
 
 using namespace ufx::test;
@@ -165,6 +167,41 @@ TEST_CASE("rc: a port without a usable GID has no address until one is back, whi
         command(std::string(own_gid) + " silent");
         REQUIRE(pair.wait([&] { return count_of(pair.a(), UFX_UCT_IFACE_ADDR_CHANGED) == 2; }));
         CHECK(pair.a().device_address() == first);
+    });
+}
+
+TEST_CASE(
+    "rc: each way in which reading a port can fail is told as an error, leaves no address, and is "
+    "tried again",
+    "[.][hca][G01]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        struct {
+            const char *call;
+            const char *text;
+        } const ways[] = {{"ibv_query_port", "the port cannot be queried"},
+                          {"_ibv_query_gid_ex", "no GID"}};
+        for (const auto &[call, text] : ways) {
+            INFO(call);
+            rc_pair pair(resource);
+            const auto first = pair.a().device_address();
+            {
+                const ufx::ucs::log_capture log;
+                const failing_call failing(call, EIO, 0, INT_MAX);
+                command("hca mlx5_0 event GID_CHANGE");
+                REQUIRE(
+                    pair.wait([&] { return count_of(pair.a(), UFX_UCT_IFACE_ADDR_CHANGED) == 1; }));
+                CHECK(log.count(UFX_UCS_LOG_ERROR, text) >= 1);
+                uint8_t address[64];
+                CHECK(ufx_uct_iface_get_device_address(pair.a().iface, address) ==
+                      UFX_ERR_NO_DEVICE);
+            }
+            // No event: it is tried again, and what comes of it is a change.
+            REQUIRE(pair.wait([&] { return count_of(pair.a(), UFX_UCT_IFACE_ADDR_CHANGED) == 2; }));
+            CHECK(pair.a().device_address() == first);
+            pair.turn(1);
+            CHECK(count_of(pair.a(), UFX_UCT_IFACE_ADDR_CHANGED) == 2); // unchanged since
+        }
     });
 }
 

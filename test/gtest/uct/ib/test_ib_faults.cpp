@@ -62,6 +62,18 @@ ufx_status_t live(const uct_resource &resource, two_ends &ends)
         status = ufx_uct_ep_connect_to_ep(ends.eps[i], device, nullptr, addresses[1 - i]);
     }
     if (status == UFX_OK) {
+        counted there;
+        status = ufx_uct_ep_check(ends.eps[0], &there);
+        for (int i = 0; i < 1000000 && status == UFX_INPROGRESS && !there.done(); ++i) {
+            ufx_uct_iface_progress(ends.iface);
+        }
+        status = there.done() ? there.result : status;
+    }
+    if (status == UFX_OK) {
+        status = ufx_uct_iface_event_arm(ends.iface, UFX_UCT_EVENT_SEND_COMP);
+        status = status == UFX_ERR_BUSY ? UFX_OK : status;
+    }
+    if (status == UFX_OK) {
         counted quiet;
         status = ufx_uct_ep_invalidate(ends.eps[0], &quiet);
         for (int i = 0; i < 1000000 && status == UFX_INPROGRESS && !quiet.done(); ++i) {
@@ -93,24 +105,74 @@ TEST_CASE(
     "[.][hca]")
 {
     for_each_rc([](const uct_resource &resource) {
+        const rc_setting few(resource, "RX_QUEUE", "64"); // each buffer that is given is a call
         for (const std::string &name : verbs_calls()) {
-            for (int skip = 0; skip < 50; ++skip) {
+            constexpr int most = 300;
+            for (int skip = 0; skip < most; ++skip) {
                 INFO(name << " after " << skip);
                 const failing_call call(name, ENOMEM, skip);
                 {
                     two_ends ends;
                     const ufx_status_t status = live(resource, ends);
-                    // The thread that looks at the ports asks too, and needs no answer.
-                    const bool heard = call.hits() != 0 && name != "ibv_query_device";
+                    // The thread that looks at the ports asks too, and needs no answer; a buffer
+                    // that is refused is given again.
+                    const bool heard = call.hits() != 0 && name != "ibv_query_device" &&
+                                       name != "ibv_query_port" && name != "ibv_post_srq_recv";
                     CHECK((heard ? status < 0 : status <= UFX_OK));
                 }
                 if (call.hits() == 0) {
                     break;
                 }
-                REQUIRE(skip < 49);
+                REQUIRE(skip < most - 1);
             }
         }
         CHECK(whole_life(resource) == UFX_OK);
+    });
+}
+
+TEST_CASE(
+    "rc: a request that libibverbs refuses is the end of its ep, by that errno and not as the "
+    "status of a completion with that number",
+    "[.][hca][L02]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        if (resource.tl != "rc_verbs") {
+            return; // writes its queue itself
+        }
+        for (const int before : {0, 1, 5}) { // requests that are accepted
+            rc_pair pair(resource, 4096);
+            pair.a().error_answer = UFX_OK;
+            counted done[6];
+            const failing_call call("ibv_post_send", ENOMEM, before); // 12, as RETRY_EXC
+            static_assert(ENOMEM == IBV_WC_RETRY_EXC_ERR);
+            for (int i = 0; i <= before; ++i) {
+                REQUIRE(pair.put(0, 64, done[i]) == UFX_INPROGRESS);
+            }
+            REQUIRE(pair.wait([&] { return pair.a().errors == 1 && done[before].done(); }));
+            CHECK(call.hits() == 1);
+            CHECK(pair.a().error_cause == UFX_UCT_CAUSE_OWN_QP);
+            CHECK(done[before].result < 0);
+            pair.close_source();
+            for (int i = 0; i <= before; ++i) {
+                CHECK(done[i].calls == 1);
+            }
+        }
+    });
+}
+
+TEST_CASE("rc: a queue that cannot be polled for a while loses nothing", "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        rc_pair pair(resource, 4096);
+        inbox received(pair.b().iface, 5);
+        const failing_call call("ibv_poll_cq", EIO, 0, 1000);
+        counted done;
+        REQUIRE(pair.put(0, 64, done) == UFX_INPROGRESS);
+        REQUIRE(ufx_uct_ep_am_short(pair.ep, 5, 1, nullptr, 0) == UFX_OK);
+        REQUIRE(pair.wait([&] { return done.done() && received.messages.size() == 1; }));
+        CHECK(done.result == UFX_OK);
+        CHECK((call.hits() != 0) == (resource.tl == "rc_verbs"));
+        CHECK(pair.a().errors == 0);
     });
 }
 

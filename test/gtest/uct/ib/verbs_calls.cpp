@@ -8,8 +8,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <dlfcn.h>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 namespace ufx::test {
@@ -18,7 +20,8 @@ namespace {
 
 // Also the thread that reads events calls.
 std::mutex guard;
-std::string failing; // which call; empty: none
+std::atomic<bool> something_fails = false;
+std::string failing; // which call
 int error_given = 0;
 int skip_left = 0;
 int count_left = 0;
@@ -31,11 +34,28 @@ bool interrupt_read = false;
 bool netdevs_hidden = false;
 std::function<void(ibv_async_event &)> change_event;
 int changes_left = 0;
+std::function<bool()> may_acknowledge; // empty: always
+std::atomic<bool> acknowledger_waits = false;
+std::atomic<bool> waited_in_vain = false;
+std::atomic<int> destroys = 0;
+std::atomic<ibv_qp *> connected_last = nullptr;
+// What libibverbs calls through a table of the device, which has no symbol: the table's own ones.
+struct {
+    decltype(ibv_context_ops::post_send) post_send;
+    decltype(ibv_context_ops::post_srq_recv) post_srq_recv;
+    decltype(ibv_context_ops::req_notify_cq) req_notify_cq;
+    decltype(ibv_context_ops::poll_cq) poll_cq;
+    decltype(verbs_context::query_port) query_port;
+    decltype(verbs_context::create_qp_ex) create_qp_ex;
+} device_calls;
 int foreign_cq_errors = 0; // CQ_ERR that were made of another event and not acknowledged
 
 // 0: this one does not fail.
 int failure_of_next(const char *name)
 {
+    if (!something_fails) {
+        return 0;
+    }
     const std::lock_guard lock(guard);
     if (failing != name || count_left == 0) {
         return 0;
@@ -49,10 +69,82 @@ int failure_of_next(const char *name)
     return error_given;
 }
 
+int post_send(ibv_qp *qp, ibv_send_wr *wr, ibv_send_wr **bad)
+{
+    const int error = failure_of_next("ibv_post_send");
+    return error != 0 ? error : device_calls.post_send(qp, wr, bad);
+}
+
+int post_srq_recv(ibv_srq *srq, ibv_recv_wr *wr, ibv_recv_wr **bad)
+{
+    const int error = failure_of_next("ibv_post_srq_recv");
+    return error != 0 ? error : device_calls.post_srq_recv(srq, wr, bad);
+}
+
+int req_notify_cq(ibv_cq *cq, int solicited)
+{
+    const int error = failure_of_next("ibv_req_notify_cq");
+    return error != 0 ? error : device_calls.req_notify_cq(cq, solicited);
+}
+
+int poll_cq(ibv_cq *cq, int count, ibv_wc *wc)
+{
+    return failure_of_next("ibv_poll_cq") != 0 ? -1 : device_calls.poll_cq(cq, count, wc);
+}
+
+int query_port(ibv_context *context, uint8_t port, ibv_port_attr *attr, size_t size)
+{
+    const int error = failure_of_next("ibv_query_port");
+    return error != 0 ? error : device_calls.query_port(context, port, attr, size);
+}
+
+ibv_qp *create_qp_ex(ibv_context *context, ibv_qp_init_attr_ex *init)
+{
+    if (const int error = failure_of_next("ibv_create_qp_ex"); error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    return device_calls.create_qp_ex(context, init);
+}
+
+// All devices have the same ones; nobody uses this one yet.
+void take_calls_of(ibv_context *opened)
+{
+    const std::lock_guard lock(guard);
+    auto *more = verbs_get_ctx(opened);
+    device_calls = {opened->ops.post_send, opened->ops.post_srq_recv, opened->ops.req_notify_cq,
+                    opened->ops.poll_cq,   more->query_port,          more->create_qp_ex};
+    opened->ops.post_send = post_send;
+    opened->ops.post_srq_recv = post_srq_recv;
+    opened->ops.req_notify_cq = req_notify_cq;
+    opened->ops.poll_cq = poll_cq;
+    more->query_port = query_port;
+    more->create_qp_ex = create_qp_ex;
+}
+
 template <class F>
 F *real(const char *name)
 {
     return reinterpret_cast<F *>(::dlsym(RTLD_NEXT, name));
+}
+
+void wait_to_acknowledge()
+{
+    std::function<bool()> go;
+    {
+        const std::lock_guard lock(guard);
+        go = may_acknowledge;
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    acknowledger_waits = go != nullptr;
+    while (go && !go()) {
+        if (std::chrono::steady_clock::now() > end) {
+            waited_in_vain = true;
+            break;
+        }
+        std::this_thread::yield();
+    }
+    acknowledger_waits = false;
 }
 
 // Calls that give a pointer set errno; those that give an int return it.
@@ -81,11 +173,13 @@ failing_call::failing_call(const std::string &name, int error, int skip, int cou
     skip_left = skip;
     count_left = count;
     hit_count = 0;
+    something_fails = true;
 }
 
 failing_call::~failing_call()
 {
     const std::lock_guard lock(guard);
+    something_fails = false;
     failing.clear();
 }
 
@@ -98,9 +192,11 @@ int failing_call::hits() const
 const std::vector<std::string> &verbs_calls()
 {
     static const std::vector<std::string> all = {
-        "ibv_query_device", "ibv_alloc_pd",     "ibv_create_comp_channel", "ibv_create_cq",
-        "ibv_create_srq",   "ibv_reg_mr_iova2", "mlx5dv_create_qp",        "ibv_modify_qp",
-        "ibv_query_qp",     "ibv_destroy_qp"};
+        "ibv_open_device",  "ibv_query_device",  "ibv_alloc_pd",     "ibv_create_comp_channel",
+        "ibv_create_cq",    "ibv_create_srq",    "ibv_reg_mr_iova2", "mlx5dv_create_qp",
+        "ibv_create_qp_ex", "mlx5dv_init_obj",   "ibv_modify_qp",    "ibv_query_qp",
+        "ibv_query_port",   "ibv_post_srq_recv", "ibv_post_send",    "ibv_req_notify_cq",
+        "ibv_destroy_qp"};
     return all;
 }
 
@@ -113,6 +209,39 @@ event_reads count_event_reads()
 {
     const std::lock_guard lock(guard);
     return reads;
+}
+
+held_acknowledgements::held_acknowledgements(std::function<bool()> go)
+{
+    const std::lock_guard lock(guard);
+    may_acknowledge = std::move(go);
+    waited_in_vain = false;
+}
+
+held_acknowledgements::~held_acknowledgements()
+{
+    const std::lock_guard lock(guard);
+    may_acknowledge = nullptr;
+}
+
+bool held_acknowledgements::is_waited()
+{
+    return acknowledger_waits;
+}
+
+bool held_acknowledgements::in_time() const
+{
+    return !waited_in_vain;
+}
+
+int destroys_begun()
+{
+    return destroys;
+}
+
+ibv_qp *last_connected()
+{
+    return connected_last;
 }
 
 void hide_netdevs(bool hidden)
@@ -163,6 +292,20 @@ devx_answer::~devx_answer()
 using namespace ufx::test;
 
 extern "C" {
+
+UFX_API ibv_context *ibv_open_device(ibv_device *device)
+{
+    ibv_context *opened = pass("ibv_open_device", ibv_open_device, device);
+    if (opened != nullptr) {
+        take_calls_of(opened);
+    }
+    return opened;
+}
+
+UFX_API int mlx5dv_init_obj(mlx5dv_obj *object, uint64_t type)
+{
+    return pass("mlx5dv_init_obj", mlx5dv_init_obj, object, type);
+}
 
 UFX_API int ibv_query_device(ibv_context *context, ibv_device_attr *attr)
 {
@@ -237,6 +380,9 @@ UFX_API int mlx5dv_devx_general_cmd(ibv_context *context, const void *in, size_t
 
 UFX_API int ibv_modify_qp(ibv_qp *qp, ibv_qp_attr *attr, int mask)
 {
+    if ((mask & IBV_QP_TIMEOUT) != 0) {
+        connected_last = qp;
+    }
     return pass("ibv_modify_qp", ibv_modify_qp, qp, attr, mask);
 }
 
@@ -258,7 +404,7 @@ UFX_API int ibv_get_async_event(ibv_context *context, ibv_async_event *event)
         return status;
     }
     reads.got++;
-    if (changes_left > 0) {
+    if (changes_left > 0 && event->event_type == IBV_EVENT_CLIENT_REREGISTER) {
         changes_left--;
         change_event(*event);
         foreign_cq_errors += event->event_type == IBV_EVENT_CQ_ERR ? 1 : 0;
@@ -268,6 +414,7 @@ UFX_API int ibv_get_async_event(ibv_context *context, ibv_async_event *event)
 
 UFX_API void ibv_ack_async_event(ibv_async_event *event)
 {
+    wait_to_acknowledge();
     {
         const std::lock_guard lock(guard);
         reads.acknowledged++;
@@ -277,10 +424,12 @@ UFX_API void ibv_ack_async_event(ibv_async_event *event)
         }
     }
     real<decltype(ibv_ack_async_event)>("ibv_ack_async_event")(event);
+    *event = {}; // what it was about may be gone: whoever looks there now finds nothing
 }
 
 UFX_API int ibv_destroy_qp(ibv_qp *qp)
 {
+    destroys++;
     return pass("ibv_destroy_qp", ibv_destroy_qp, qp);
 }
 }

@@ -42,8 +42,30 @@ struct event_reads {
 // The next reading of an event is interrupted by a signal, so to speak.
 void interrupt_next_event_read();
 
-// The next `count` events that are read become what `change` makes of them.
+// The next `count` CLIENT_REREGISTER that are read become what `change` makes of them. (Others are
+// counted by what they are about, which waits for their acknowledgement.)
 void change_next_event(int count, std::function<void(ibv_async_event &)> change);
+
+// While it lives, whoever acknowledges an event waits until `go` says so, at most 10 s. Any thread
+// asks it.
+class held_acknowledgements {
+public:
+    explicit held_acknowledgements(std::function<bool()> go);
+    ~held_acknowledgements();
+    held_acknowledgements(const held_acknowledgements &) = delete;
+    held_acknowledgements &operator=(const held_acknowledgements &) = delete;
+
+    // Somebody waits now.
+    [[nodiscard]] static bool is_waited();
+    // Nobody waited in vain.
+    [[nodiscard]] bool in_time() const;
+};
+
+// Calls of ibv_destroy_qp, counted when they begin.
+[[nodiscard]] int destroys_begun();
+
+// The queue pair that went to RTS last.
+[[nodiscard]] ibv_qp *last_connected();
 
 // Whether GIDs name no network interface.
 void hide_netdevs(bool hidden);

@@ -132,6 +132,26 @@ TEST_CASE("uct: a cancel that waits when the error comes still ends", "[conforma
     });
 }
 
+TEST_CASE("uct: a cancel ends what a failed ep has kept, once", "[conformance][error][U03]")
+{
+    for_each_transport(basic | UFX_UCT_CAP_PURGE, [](const uct_resource &resource) {
+        cut_pair pair(resource);
+        pair.a().error_answer = UFX_INPROGRESS;
+        pair.post_and_cut();
+        REQUIRE(pair.wait([&] { return pair.a().errors != 0; }));
+        REQUIRE(state_of(pair.ep) == UFX_UCT_EP_DEFERRED);
+        counted canceled;
+        if (ufx_uct_ep_flush(pair.ep, UFX_UCT_FLUSH_CANCEL, &canceled) == UFX_INPROGRESS) {
+            REQUIRE(pair.wait([&] { return canceled.done(); }));
+        }
+        pair.turn(20);
+        CHECK(pair.puts.calls == 1);
+        CHECK(pair.puts.result < 0);
+        CHECK(outstanding(pair.ep) == 0);
+        CHECK(state_of(pair.ep) == UFX_UCT_EP_DEAD);
+    });
+}
+
 TEST_CASE("uct: an ep may be destroyed in its own error handler", "[conformance][error]")
 {
     for_each_transport(basic, [](const uct_resource &resource) {

@@ -4,7 +4,7 @@ nodist_pkgconfig_DATA = %D%/ufx-ucs.pc %D%/ufx-uct.pc %D%/ufx-ucp.pc
 
 TREE_CHECKS = %D%/check_layers.sh %D%/check_headers.sh %D%/check_symbols.sh \
 	%D%/check_sources.sh %D%/check_scripts.sh %D%/check_install.sh %D%/check_driver.sh \
-	%D%/check_docs.sh
+	%D%/check_docs.sh %D%/check_hot_path.sh %D%/check_warnings.sh
 TESTS += $(TREE_CHECKS) %D%/coverage_rows
 dist_noinst_SCRIPTS += $(TREE_CHECKS) %D%/coverage_rows %D%/test_driver %D%/count_tests \
 	%D%/install-deps %D%/prepare %D%/check %D%/quickstart %D%/configure-devel %D%/configure-release \

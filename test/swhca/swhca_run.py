@@ -86,6 +86,11 @@ class Checks:
         with open(self.results, "a", encoding="utf-8") as out:
             out.write(f":test-result: {'PASS' if condition else 'FAIL'} {text}\n")
 
+    def skip(self, text, reason):
+        print(f"skipped {text}: {reason}", flush=True)
+        with open(self.results, "a", encoding="utf-8") as out:
+            out.write(f":test-result: SKIP {text} # {reason}\n")
+
     def end(self):
         sys.exit(1 if self.bad else 0)
 

@@ -33,6 +33,7 @@ public:
         core::refusal error_code = core::refusal::NONE;
         core::cause error_cause = core::cause::NONE;
         core::refusal not_made = core::refusal::NONE; // what becomes of its lanes
+        core::lane_address address;                   // of each lane that is made
         bool transfers_dead = false;
         bool ep_closed = false;
         unsigned admins_done = 0;
@@ -143,7 +144,7 @@ private:
         if (sides[s].not_made != core::refusal::NONE) {
             sides[s].peer.lane_not_made(a.lane, sides[s].not_made, now, sides[s].out);
         } else {
-            sides[s].peer.lane_created(a.lane, {}, {}, now, sides[s].out);
+            sides[s].peer.lane_created(a.lane, sides[s].address, {}, now, sides[s].out);
         }
     }
     void act(unsigned s, const core::act::connect_lane &a)

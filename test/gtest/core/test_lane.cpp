@@ -239,6 +239,36 @@ TEST_CASE("lane: one that cannot be made for no fault of the device is refused w
     CHECK(d.sides[1].rail_changes.empty());
 }
 
+TEST_CASE("lane: after a refusal for its address it is asked for with the address as it is then",
+          "[core][G14]")
+{
+    const std::uint8_t stale[] = {1, 2, 3};
+    const std::uint8_t fresh[] = {4, 5, 6, 7};
+    duo d;
+    REQUIRE(d.sides[0].address.assign(stale));
+    d.sides[1].not_made = refusal::BAD_ADDRESS; // the answerer cannot use it
+    d.fail_lane(0, 0, cause::CONNECTION_RESET);
+    for (unsigned i = 0; i < 8; ++i) {
+        d.tick();
+    }
+    REQUIRE_FALSE(d.lane(0, 0).is_live());
+    REQUIRE(d.sides[0].address.assign(fresh)); // what the device says when it is asked again
+    d.sides[1].not_made = refusal::NONE;
+    for (unsigned i = 0; i < 100 && !d.lane(1, 0).is_live(); ++i) {
+        d.tick();
+    }
+    REQUIRE(d.lane(0, 0).is_live());
+    const lane_req_msg *last = nullptr;
+    for (const act::send &sent : d.sides[0].sent) {
+        const auto *req = std::get_if<lane_req_msg>(&sent.msg);
+        last = req != nullptr ? req : last;
+    }
+    REQUIRE(last != nullptr);
+    const auto named = last->address.view();
+    CHECK(std::equal(named.begin(), named.end(), std::begin(fresh), std::end(fresh)));
+    CHECK(d.sides[0].rail_changes.empty());
+}
+
 TEST_CASE("seal: a record is resent until its ack and then released", "[X24][core]")
 {
     duo d(1);

@@ -49,7 +49,7 @@ bool are_back(const ufx::test::side &on, std::uint64_t recoveries)
 } // namespace
 
 TEST_CASE("ucp: a device that failed is opened again, and its rails carry traffic again",
-          "[data][fake][M04][T01]")
+          "[data][fake][G11][M04][T01]")
 {
     fake_pair p("RAIL_HOLDOFF", "50ms");
     const bool is_own = GENERATE(true, false);

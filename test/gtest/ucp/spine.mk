@@ -2,6 +2,7 @@
 # Tests of the spine: wire-up, failover, fail-back.
 TEST_UCP_SPINE_SOURCES = \
 	%D%/lone.h \
+	%D%/spine_devices.cpp \
 	%D%/spine_failover.cpp \
 	%D%/spine_fake.cpp \
 	%D%/spine_hostile.cpp \

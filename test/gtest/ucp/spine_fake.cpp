@@ -7,6 +7,10 @@
 #include "ucs/fake_clock.h"
 #include "uct/fake/fake.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace ufx::test {
 
 namespace {
@@ -362,6 +366,68 @@ TEST_CASE("fake: towards a silent peer there is at most one attempt a hold-off",
     REQUIRE(!p.a.events.empty());
     CHECK(p.a.event_texts[0] == "the peer is dead: it was silent for UFX_PEER_TIMEOUT");
     fake::restore("wire0");
+}
+
+TEST_CASE("fake: while a lane is sealed its dump, its transport and the verdicts tell of the same "
+          "operations",
+          "[spine][fake][U13]")
+{
+    constexpr unsigned puts = 6;
+    pair p(fake_rails(1));
+    REQUIRE(p.until([&] { return p.all_lanes_live(); }));
+    fake::side &own = *fake::sides("wire0").at(0);
+    const std::uint64_t frozen = p.failover(p.a).frozen;
+    own.data.hold();
+    std::vector<std::byte> local(puts * 512);
+    waiter done[puts];
+    for (unsigned i = 0; i < puts; ++i) {
+        done[i].posted(ufx_ucp_put(p.a.ep, local.data() + i * 512, 512, p.a.peer_addr + i * 512,
+                                   p.a.peer_key, &done[i].params, nullptr));
+    }
+    own.hold_quiet = true;
+    p.progress();
+    const ucp::lane &lane = *ucp::ep::of(p.a.ep).lanes().at(0);
+    const auto by_transport = [&] {
+        ufx_uct_ep_attr_t attr{};
+        attr.field_mask = UFX_UCT_EP_ATTR_OUTSTANDING | UFX_UCT_EP_ATTR_STATE;
+        REQUIRE(ufx_uct_ep_query(lane.uct(), &attr) == UFX_OK);
+        return std::pair(attr.outstanding_ops, attr.state);
+    };
+    // What the dump says of the ep's lane.
+    const auto of_dump = [&](const std::string &key) {
+        char *text = nullptr;
+        REQUIRE(ufx_ucp_worker_dump(p.a.worker, UFX_UCP_DUMP_JSON, &text) == UFX_OK);
+        const std::string all = text;
+        ufx_ucp_dump_release(text);
+        const std::size_t lanes = all.find("\"lanes\"");
+        const std::size_t name = all.find("\"" + key + "\":", lanes);
+        REQUIRE(lanes < name);
+        REQUIRE(name != std::string::npos);
+        const std::size_t from = all.find_first_not_of(" \"", name + key.size() + 3);
+        return all.substr(from, all.find_first_of("\",}\n", from) - from);
+    };
+    CHECK(of_dump("state") == "LIVE");
+    own.fail_eps({});
+    for (unsigned i = 0; i < 10; ++i) {
+        p.progress();
+    }
+    CHECK(of_dump("state") == "SEALING");
+    CHECK(of_dump("open") == "false");
+    const auto [outstanding, state] = by_transport();
+    CHECK(state == UFX_UCT_EP_DEFERRED);
+    CHECK(outstanding == puts);
+    CHECK(of_dump("outstanding") == std::to_string(outstanding));
+    own.hold_quiet = false;
+    own.data.lose(); // what is held
+    p.progress();
+    own.data.open();
+    for (waiter &w : done) {
+        REQUIRE(p.until_done(w));
+        CHECK(w.status == UFX_OK);
+    }
+    CHECK(p.failover(p.a).frozen - frozen == outstanding);
+    CHECK(of_dump("state") == "LIVE");
+    CHECK(of_dump("outstanding") == "0");
 }
 
 } // namespace ufx::test

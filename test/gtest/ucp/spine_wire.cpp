@@ -100,7 +100,7 @@ TEST_CASE("a rail that was drained carries for no peer, until it is resumed", "[
 }
 
 TEST_CASE("a worker that moves to another address says so until it is acked, and is reached there",
-          "[spine]")
+          "[spine][G09]")
 {
     lone a;
     lone b;

@@ -72,9 +72,10 @@ struct unconnected {
 
 } // namespace
 
+// G09: an address is adopted only when a queue pair works with it, and told from then on.
 TEST_CASE("rc: a GID that the device refuses gives way to the next one, each once; what fails "
           "altogether wears none out",
-          "[.][hca][G08]")
+          "[.][hca][G08][G09]")
 {
     for_each_rc([](const uct_resource &resource) {
         unconnected two(resource);

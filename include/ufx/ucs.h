@@ -187,6 +187,18 @@ UFX_API void ufx_ucs_config_print(FILE *stream, unsigned flags) UFX_NOEXCEPT;
  */
 UFX_API void ufx_ucs_trace_hit(const char *name) UFX_NOEXCEPT;
 
+/** Told of each point that is reached, inside the call that reaches it; must not call UFX back. */
+typedef void (*ufx_ucs_trace_hook_t)(void *arg, const char *name);
+
+/**
+ * Watch the trace points of this process, beside what `UFX_TRACE_STOP` says. One hook at a time;
+ * returns when no other thread is inside the one before.
+ *
+ * @param hook  NULL: none any more
+ * @param arg   given to it
+ */
+UFX_API void ufx_ucs_trace_set_hook(ufx_ucs_trace_hook_t hook, void *arg) UFX_NOEXCEPT;
+
 /** Read `UFX_TRACE_*` and the counts again, as after start; for children made by fork(). */
 UFX_API void ufx_ucs_trace_reset(void) UFX_NOEXCEPT;
 

@@ -23,8 +23,10 @@ struct trace_settings {
     bool kill = false;
 };
 
-std::mutex settings_mutex; // guards `settings`
+std::mutex settings_mutex; // guards what follows
 trace_settings settings;
+ufx_ucs_trace_hook_t hook = nullptr;
+void *hook_arg = nullptr;
 
 bool copy_name(std::string_view name) noexcept
 {
@@ -92,8 +94,11 @@ void ufx_ucs_trace_hit(const char *name) noexcept
     if (!settings.read) {
         read_trigger();
     }
+    if (hook != nullptr) {
+        hook(hook_arg, name);
+    }
     if (settings.left == 0) {
-        ufx_ucs_trace_armed.store(false, std::memory_order_relaxed);
+        ufx_ucs_trace_armed.store(hook != nullptr, std::memory_order_relaxed);
         return;
     }
     if (std::strcmp(name, settings.name) != 0 || --settings.left > 0) {
@@ -102,6 +107,14 @@ void ufx_ucs_trace_hit(const char *name) noexcept
     report(name);
     // To this thread, so that it does not go one step further.
     ::raise(settings.kill ? SIGKILL : SIGSTOP);
+}
+
+void ufx_ucs_trace_set_hook(ufx_ucs_trace_hook_t wanted, void *arg) noexcept
+{
+    std::lock_guard lock(settings_mutex);
+    hook = wanted;
+    hook_arg = arg;
+    ufx_ucs_trace_armed.store(true, std::memory_order_relaxed);
 }
 
 void ufx_ucs_trace_reset() noexcept

@@ -17,7 +17,12 @@ namespace ufx::test {
 
 namespace {
 
-constexpr const char *RAILS = "lo:127.0.0.1,lo:127.0.0.2";
+// Two rails on loopback, or what UFX_TEST_RAILS names.
+const char *rails()
+{
+    const char *others = std::getenv("UFX_TEST_RAILS");
+    return others != nullptr ? others : "lo:127.0.0.1,lo:127.0.0.2";
+}
 constexpr const char *CUT_RAIL = "rail1";
 constexpr unsigned SLOTS = 12;
 constexpr size_t PUT_BYTES = 200 * 1024 + 3;
@@ -152,7 +157,7 @@ void kill_side::connect()
 {
     ufx_ucp_context_params_t params = {};
     params.field_mask = UFX_UCP_CONTEXT_PARAM_DEVICES;
-    params.devices = RAILS;
+    params.devices = rails();
     ufx_ucp_worker_params_t worker_params = {};
     worker_params.field_mask = UFX_UCP_WORKER_PARAM_EP_ACCEPT;
     worker_params.ep_accept_cb = accept_cb;

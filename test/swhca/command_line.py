@@ -150,6 +150,14 @@ def living_fabric(checks, folder):
     refused(checks, [*at, "drop hca 2"], 2, "there is no device mlx5_2", "mlx5_0 to mlx5_1")
     refused(checks, [*at, *["drop"] * 129], 3, "room for 128 rules")
     checks.that(fabric.show()["rules"] == [], "what is refused leaves no rule behind")
+    spoken = call(*at, "-", input="drop count 1\nnonsense\nclear\ndrop count 2\n")
+    answers = spoken.stdout.splitlines()
+    checks.that(spoken.returncode == 0 and len(answers) == 4 and
+                answers[1].startswith("error: 'nonsense': ") and {answers[0], *answers[2:]} == {"ok"},
+                "ctl - answers each line", spoken.stdout + spoken.stderr)
+    checks.that([one["text"] for one in fabric.show()["rules"]][0].endswith("drop count 2") and
+                len(fabric.show()["rules"]) == 1, "and what it took is in effect")
+    call(*at, "clear")
     given = "hca mlx5_1 qpn 72 drop requests skip 1 count 2 probability 0.25"
     late = "fail-modify-qp EIO to ERR"
     added = call(*at, given, late, "at 1m stall-cq 4000", "until 1m drop responses")

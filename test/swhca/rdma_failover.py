@@ -145,9 +145,20 @@ def run_scene(checks, name):
     checks.that(fabric.close(), f"{name}: nothing is left")
 
 
+def kill_table(checks):
+    """kill -9 and SIGSTOP of either side in each phase (test/mp)."""
+    fabric = Fabric("--hca", "2")
+    started = fabric.start(os.path.join(BUILD, "kill_table"), environment={"UFX_TEST_RAILS": RAILS})
+    text = started.communicate(timeout=10 * LIMIT_S)[0]
+    checks.that(started.returncode == 0, f"killed and stopped sides: {text.splitlines()[-1]}", text)
+    checks.that(fabric.close(), "killed and stopped sides: nothing is left")
+
+
 def main(words):
     need()
     checks = Checks()
+    if words == ["--all"]:
+        kill_table(checks)
     if words != ["--all"] and not {*words} <= {*FAULTS, *SCENES}:
         sys.exit(f"cases are: {', '.join([*FAULTS, *SCENES])}")
     for name in SCENES if words == ["--all"] else [word for word in words if word in SCENES]:

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
+#include <iostream>
 #include <sstream>
 #include <string>
 #include <ufx/version.h>
@@ -105,7 +106,7 @@ CLI::App *add_ctl(CLI::App &app, arguments &to)
         ->required()
         ->check(not_empty());
     ctl->add_option("--faults", to.schedule, "schedule file")->check(not_empty());
-    ctl->add_option("rule", to.rules, "rules, each one argument, or 'clear'");
+    ctl->add_option("rule", to.rules, "rules, each one argument, or 'clear'; '-': from stdin, a line each, answered by a line");
     ctl->footer(std::string(rule_help) + ctl_examples);
     return ctl;
 }
@@ -154,10 +155,35 @@ int run_program(arguments &with)
     return tool::run(with.run);
 }
 
+// A rule, or `clear`, a line, each answered by a line when it is in effect.
+int inject_lines(tool::fabric_directory &where)
+{
+    for (std::string line; std::getline(std::cin, line);) {
+        std::string answer = "ok";
+        try {
+            if (line == "clear") {
+                tool::clear(where);
+            } else {
+                tool::add_rules(where, tool::read_rules({line}));
+            }
+        } catch (const tool::failure &why) {
+            answer = std::string("error: ") + why.what();
+        }
+        if (std::puts(answer.c_str()) < 0 || std::fflush(stdout) != 0) {
+            return tool::fabric_status; // nobody listens
+        }
+    }
+    return 0;
+}
+
 int inject(arguments &with)
 {
     if (with.schedule.empty() && with.rules.empty()) {
         throw tool::failure(tool::usage_status, "ctl needs a rule or --faults");
+    }
+    if (with.schedule.empty() && with.rules == std::vector<std::string>{"-"}) {
+        tool::fabric_directory where = tool::fabric_directory::look_at(with.directory);
+        return inject_lines(where);
     }
     bool clears = with.rules.size() == 1 && with.rules.front() == "clear";
     std::vector<tool::located_rule> rules;

@@ -297,6 +297,25 @@ TEST_CASE("trace point: without the variable it disarms itself", "[ucs][trace]")
     CHECK_FALSE(ufx_ucs_trace_armed.load());
 }
 
+TEST_CASE("trace point: a hook is told of each until it is taken away", "[ucs][trace]")
+{
+    ::unsetenv("UFX_TRACE_STOP");
+    std::vector<std::string> told;
+    ufx_ucs_trace_set_hook(
+        [](void *arg, const char *name) {
+            static_cast<std::vector<std::string> *>(arg)->emplace_back(name);
+        },
+        &told);
+    ucs::trace_point("one");
+    ucs::trace_point("two");
+    CHECK(told == std::vector<std::string>{"one", "two"});
+    ufx_ucs_trace_set_hook(nullptr, nullptr);
+    ucs::trace_point("three");
+    CHECK(told.size() == 2);
+    CHECK_FALSE(ufx_ucs_trace_armed.load());
+    ufx_ucs_trace_reset();
+}
+
 TEST_CASE("trace point: a wrong setting is one warning", "[ucs][trace]")
 {
     test::environment stop("UFX_TRACE_STOP", "name:x");

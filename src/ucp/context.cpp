@@ -72,14 +72,13 @@ ucs::result<memory_domain> memory_domain::open(const ufx_uct_component_t &compon
 }
 
 memory_domain::memory_domain(memory_domain &&other) noexcept
-    : component_(other.component_), name_(std::move(other.name_)), last_(std::move(other.last_)),
-      now_(last_.get()), attr_(other.attr_)
+    : component_(other.component_), name_(std::move(other.name_)), now_(std::move(other.now_)),
+      attr_(other.attr_)
 {
 }
 
 ufx_status_t memory_domain::reopen(std::span<const ufx_uct_config_entry_t> entries)
 {
-    auto next = std::make_unique<generation>();
     ufx_uct_md_params_t params{};
     params.field_mask = UFX_UCT_MD_PARAM_CONFIG;
     params.config = entries.data();
@@ -89,18 +88,26 @@ ufx_status_t memory_domain::reopen(std::span<const ufx_uct_config_entry_t> entri
     if (status != UFX_OK) {
         return status;
     }
-    next->handle.reset(handle);
-    next->number = last_ == nullptr ? 1 : last_->number + 1;
-    next->before = std::move(last_);
-    last_ = std::move(next);
-    now_.store(last_.get(), std::memory_order_release);
+    auto opened = std::make_shared<md_generation>(handle, now_ == nullptr ? 1 : now_->number + 1);
+    const std::lock_guard guard(lock_);
+    now_.swap(opened);
     return UFX_OK;
 }
 
-ufx_status_t context::reopen(std::size_t domain, ufx_uct_md_h lost)
+void context::rail_moved(std::size_t domain, const md_ref &from, const md_ref &to) noexcept
+{
+    if (to != nullptr) {
+        ++to->rails;
+    }
+    if (from != nullptr && --from->rails == 0 && from != domains_[domain].now()) {
+        memory.forget(from);
+    }
+}
+
+ufx_status_t context::reopen(std::size_t domain, const md_ref &lost)
 {
     const std::lock_guard guard(reopening_);
-    if (domains_[domain].handle() != lost) {
+    if (domains_[domain].now() != lost) {
         return UFX_OK;
     }
     if (const ufx_status_t status = domains_[domain].reopen(uct_entries_); status != UFX_OK) {

@@ -30,14 +30,12 @@ public:
     memory_domain &operator=(memory_domain &&) = delete;
     ~memory_domain() = default;
 
-    // Earlier ones stay open, for what was made with them.
-    struct generation {
-        md_owner handle;
-        std::uint32_t number = 1;
-        ucs::owner<generation> before;
-    };
-    const generation &now() const { return *now_.load(std::memory_order_acquire); }
-    ufx_uct_md_h handle() const { return now().handle.get(); }
+    md_ref now() const
+    {
+        const std::lock_guard guard(lock_);
+        return now_;
+    }
+    ufx_uct_md_h handle() const { return now()->md.get(); }
     // Opens the next generation. One thread at a time.
     ufx_status_t reopen(std::span<const ufx_uct_config_entry_t> entries);
     const std::string &name() const { return name_; }
@@ -54,8 +52,8 @@ private:
 
     const ufx_uct_component_t *component_;
     std::string name_;
-    ucs::owner<generation> last_;
-    std::atomic<const generation *> now_{nullptr}; // last_, for other threads
+    mutable std::mutex lock_; // guards now_
+    md_ref now_;
     ufx_uct_md_attr_t attr_{};
 };
 
@@ -88,8 +86,10 @@ public:
     bool needs_memh() const { return needs_memh_; }
     std::span<const ufx_uct_config_entry_t> uct_entries() const { return uct_entries_; }
     // The device of a domain has failed: opens it again and registers all memory there, unless
-    // another worker did so after `lost` was opened.
-    ufx_status_t reopen(std::size_t domain, ufx_uct_md_h lost);
+    // another worker did so since `lost`.
+    ufx_status_t reopen(std::size_t domain, const md_ref &lost);
+    // A rail uses `to` instead of `from`; either may be null.
+    void rail_moved(std::size_t domain, const md_ref &from, const md_ref &to) noexcept;
 
     mem_table memory;
     std::atomic<unsigned> workers = 0; // alive; relaxed: who destroys them and this is one thread

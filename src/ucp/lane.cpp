@@ -82,7 +82,7 @@ lane::~lane()
         ufx_uct_ep_destroy(uct_);
     }
     if (has_probe_rkey) {
-        ufx_uct_md_rkey_release(port_.md(), &probe_rkey);
+        ufx_uct_md_rkey_release(port_.md()->md.get(), &probe_rkey);
     }
     if (probe_place_) {
         port_.probes().give_back(*probe_place_);
@@ -165,7 +165,7 @@ void lane::write_probe_place(ucs::byte_writer &w)
     w.le64(reinterpret_cast<std::uintptr_t>(port_.probes().target(*probe_place_)));
     w.u8(static_cast<std::uint8_t>(size));
     if (std::byte *key = w.reserve(size); key != nullptr && size > 0) {
-        (void)ufx_uct_md_mkey_pack(port_.md(), port_.probes().memh(*probe_place_), key);
+        (void)ufx_uct_md_mkey_pack(port_.md()->md.get(), port_.probes().memh(*probe_place_), key);
     }
 }
 
@@ -184,7 +184,7 @@ ufx_status_t lane::connect(const core::lane_address &address, const core::token 
     remote_generation_ = parsed->generation;
     if (owner_ == nullptr) {
         probe_addr = parsed->probe_addr;
-        has_probe_rkey = ufx_uct_md_rkey_unpack(port_.md(), parsed->probe_key.data(),
+        has_probe_rkey = ufx_uct_md_rkey_unpack(port_.md()->md.get(), parsed->probe_key.data(),
                                                 parsed->probe_key.size(), &probe_rkey) == UFX_OK;
     }
     if (uct_ != nullptr) {

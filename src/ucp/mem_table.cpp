@@ -77,10 +77,8 @@ mem_table::~mem_table()
 ufx_status_t mem_table::register_on(mem &memory, std::size_t domain) noexcept
 {
     const memory_domain &on = context_.domains()[domain];
-    const memory_domain::generation &md = on.now();
     mem::registration &there = memory.registrations_[domain];
-    there.md = md.handle.get();
-    there.generation = md.number;
+    there.md = on.now();
     const bool is_useless = memory.local_only_ && !on.needs_memh();
     if ((on.attr().flags & UFX_UCT_MD_FLAG_REG) == 0 || is_useless) {
         return UFX_OK;
@@ -92,7 +90,7 @@ ufx_status_t mem_table::register_on(mem &memory, std::size_t domain) noexcept
     params.length = memory.length_;
     params.flags = uct_access(memory.rights_, memory.is_written_);
     ufx_uct_mem_h handle = nullptr;
-    const ufx_status_t status = ufx_uct_md_mem_reg(there.md, &params, &handle);
+    const ufx_status_t status = ufx_uct_md_mem_reg(there.md->md.get(), &params, &handle);
     if (status == UFX_OK) {
         there.handle.store(handle, std::memory_order_release);
     }
@@ -126,10 +124,10 @@ void mem_table::deregister_all(mem &memory) noexcept
     for (mem::registration &there : memory.registrations_) {
         const ufx_uct_mem_h handle = there.handle.exchange(nullptr, std::memory_order_acq_rel);
         if (handle != nullptr) {
-            (void)ufx_uct_md_mem_dereg(there.md, handle);
+            (void)ufx_uct_md_mem_dereg(there.md->md.get(), handle);
         }
         for (const auto &[md, old] : std::exchange(there.old, {})) {
-            (void)ufx_uct_md_mem_dereg(md, old);
+            (void)ufx_uct_md_mem_dereg(md->md.get(), old);
         }
     }
 }
@@ -236,6 +234,22 @@ ufx_status_t mem_table::reregister(std::size_t domain)
     return worst;
 }
 
+void mem_table::forget(const md_ref &lost) noexcept
+{
+    const std::lock_guard guard(lock_);
+    table_.for_each([&](ucs::handle, mem &memory) {
+        for (mem::registration &there : memory.registrations_) {
+            std::erase_if(there.old, [&](const auto &one) {
+                const bool is_of_it = one.first == lost;
+                if (is_of_it) {
+                    (void)ufx_uct_md_mem_dereg(lost->md.get(), one.second);
+                }
+                return is_of_it;
+            });
+        }
+    });
+}
+
 bool mem_table::pack_for(const mem &memory, const device &dev, std::vector<std::byte> &packed) const
 {
     const ufx_uct_mem_h handle = memory.handle(dev.md);
@@ -244,7 +258,7 @@ bool mem_table::pack_for(const mem &memory, const device &dev, std::vector<std::
         return false;
     }
     packed.resize(size);
-    const ufx_uct_md_h md = memory.registrations_[dev.md].md;
+    const ufx_uct_md_h md = memory.registrations_[dev.md].md->md.get();
     return size == 0 || ufx_uct_md_mkey_pack(md, handle, packed.data()) == UFX_OK;
 }
 
@@ -271,7 +285,7 @@ std::vector<std::byte> mem_table::pack(const mem &memory) const
         out.u8(static_cast<std::uint8_t>(index));
         out.u8(static_cast<std::uint8_t>(key.size()));
         out.le16(0);
-        out.le32(memory.registrations_[dev.md].generation);
+        out.le32(memory.registrations_[dev.md].md->number);
         out.bytes(key);
         ++entries;
     };
@@ -305,7 +319,7 @@ void mem_table::on_rkey_req(peer &from, const core::rkey_req_msg &msg)
         if (memory != nullptr && index < context_.devices().size()) {
             const device &dev = context_.devices()[index];
             std::vector<std::byte> key;
-            reply.generation = memory->registrations_[dev.md].generation;
+            reply.generation = memory->registrations_[dev.md].md->number;
             reply.found =
                 pack_for(*memory, dev, key) &&
                 reply.rkey.assign({reinterpret_cast<const std::uint8_t *>(key.data()), key.size()});

@@ -5,6 +5,7 @@
 #define UFX_UCP_MEM_TABLE_H
 
 #include "ucp/handles.h"
+#include "ucp/uct_owners.h"
 #include "ucs/handle_table.h"
 #include "ucs/owner.h"
 #include "ucs/result.h"
@@ -61,10 +62,9 @@ private:
     struct registration {
         // Published by mem_table, with its lock held, and read without it: release, acquire.
         std::atomic<ufx_uct_mem_h> handle{nullptr};
-        ufx_uct_md_h md = nullptr; // that it was made with
+        md_ref md; // that it was made with
         // Of a device that was lost: other rails may use it yet.
-        std::vector<std::pair<ufx_uct_md_h, ufx_uct_mem_h>> old;
-        std::uint32_t generation = 1; // of the domain
+        std::vector<std::pair<md_ref, ufx_uct_mem_h>> old;
     };
 
     std::uint64_t id_ = 0;
@@ -105,6 +105,9 @@ public:
     void on_rkey_req(peer &from, const core::rkey_req_msg &msg);
     // Registers everything on the new generation of a domain: keys of earlier ones are stale.
     ufx_status_t reregister(std::size_t domain);
+
+    // No rail uses that one any more, which is not the present one of its domain.
+    void forget(const md_ref &lost) noexcept;
 
     // Runs `f` on the bytes if they lie in memory `id` with all of `rights`, under the lock, so
     // that an unmap waits. REMOTE_ACCESS if not.

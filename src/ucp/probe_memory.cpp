@@ -9,17 +9,17 @@ namespace ufx::ucp {
 
 void probe_memory::open(ufx_uct_md_h md, bool registers)
 {
-    drop_blocks();
+    close();
     md_ = md;
     registers_ = registers;
 }
 
 probe_memory::~probe_memory()
 {
-    drop_blocks();
+    close();
 }
 
-void probe_memory::drop_blocks() noexcept
+void probe_memory::close() noexcept
 {
     for (const auto &one : blocks_) {
         if (registers_) {

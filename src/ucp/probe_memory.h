@@ -24,6 +24,7 @@ public:
     // `registers`: the domain registers memory; else there are places, but nothing reaches them.
     // Again with another domain while no place is taken.
     void open(ufx_uct_md_h md, bool registers);
+    void close() noexcept;
     probe_memory() = default;
     ~probe_memory();
     probe_memory(const probe_memory &) = delete;
@@ -46,7 +47,6 @@ private:
         ufx_uct_mem_h memh = nullptr;
     };
     ufx_status_t add_block();
-    void drop_blocks() noexcept;
 
     ufx_uct_md_h md_ = nullptr;
     bool registers_ = false;

@@ -7,16 +7,19 @@
 #include "ucp/context.h"
 #include "ucp/control_path.h"
 #include "ucp/core/mutant.h"
+#include "ucp/ep.h"
 #include "ucp/ep_rx.h"
 #include "ucp/lane.h"
 #include "ucp/peer.h"
 #include "ucp/rail_needs.h"
+#include "ucp/rkey.h"
 #include "ucp/worker.h"
 #include "ucs/entry.h"
 #include "ucs/log.h"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace ufx::ucp {
 
@@ -63,7 +66,7 @@ ucs::result<ucs::owner<rail>> rail::create(worker &w, const device &dev, unsigne
 ufx_status_t rail::open()
 {
     const memory_domain &domain = worker_.ctx().domains()[md_];
-    const memory_domain::generation &md = domain.now();
+    const md_ref now = domain.now();
     ufx_uct_iface_params_t params{};
     params.field_mask = UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME |
                         UFX_UCT_IFACE_PARAM_WORKER | UFX_UCT_IFACE_PARAM_ERR_HANDLER |
@@ -78,7 +81,7 @@ ufx_status_t rail::open()
     params.config = worker_.ctx().uct_entries().data();
     params.config_count = worker_.ctx().uct_entries().size();
     ufx_uct_iface_h opened = nullptr;
-    ufx_status_t status = ufx_uct_iface_open(md.handle.get(), &params, &opened);
+    ufx_status_t status = ufx_uct_iface_open(now->md.get(), &params, &opened);
     if (status != UFX_OK) {
         return status;
     }
@@ -93,11 +96,36 @@ ufx_status_t rail::open()
     }
     iface_ = std::move(fresh);
     attr_ = attr;
-    md_handle_ = md.handle.get();
-    generation_ = md.number;
-    probes_.open(md_handle_, (domain.attr().flags & UFX_UCT_MD_FLAG_REG) != 0);
+    probes_.open(now->md.get(), (domain.attr().flags & UFX_UCT_MD_FLAG_REG) != 0);
+    const md_ref before = std::exchange(md_ref_, now);
+    worker_.ctx().rail_moved(md_, before, now);
+    if (before != nullptr && before != now) {
+        forget_keys(before);
+    }
     port_active_ = attr_.port_active != 0;
     return check_rail(name_, attr_, probe_key_size(), published_size());
+}
+
+rail::~rail()
+{
+    iface_.reset();
+    probes_.close();
+    worker_.ctx().rail_moved(md_, md_ref_, nullptr);
+}
+
+// Unless another rail of the worker is on it still.
+void rail::forget_keys(const md_ref &lost) noexcept
+{
+    for (const auto &each : worker_.rails()) {
+        if (each != nullptr && each->md_ref_ == lost) {
+            return;
+        }
+    }
+    for (const auto &each : worker_.eps()) {
+        for (rkey &key : each->tx.keys) {
+            key.forget(lost);
+        }
+    }
 }
 
 ufx_status_t rail::set_handlers(ufx_uct_iface_h iface)
@@ -192,6 +220,9 @@ void rail::on_event(void *arg, ufx_uct_iface_h, const ufx_uct_iface_event_t *eve
 
 void rail::take_event(const ufx_uct_iface_event_t &event)
 {
+    if (is_lost_) {
+        return; // of what is no more
+    }
     switch (event.type) {
     case UFX_UCT_IFACE_PORT_DOWN:
         port_changed(false, event.text);
@@ -232,11 +263,12 @@ void rail::reopen()
     context &home = worker_.ctx();
     const memory_domain &domain = home.domains()[md_];
     ufx_status_t status = UFX_OK;
-    if (domain.handle() == dead_md_) {
-        status = home.reopen(md_, dead_md_);
+    const md_ref last = domain.now();
+    if (last == dead_md_) {
+        status = home.reopen(md_, last);
     }
     if (status == UFX_OK) {
-        const ufx_uct_md_h on = domain.handle();
+        const md_ref on = domain.now();
         status = open();
         dead_md_ = status == UFX_ERR_IO ? on : nullptr;
     }

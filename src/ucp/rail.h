@@ -31,7 +31,7 @@ struct device;
 class rail {
 public:
     static ucs::result<ucs::owner<rail>> create(worker &w, const device &dev, unsigned index);
-    ~rail() = default;
+    ~rail();
     rail(const rail &) = delete;
     rail &operator=(const rail &) = delete;
 
@@ -39,9 +39,9 @@ public:
     unsigned index() const { return index_; }
     const std::string &name() const { return name_; }
     const std::string &transport() const { return transport_; }
-    ufx_uct_md_h md() const { return md_handle_; }
+    const md_ref &md() const { return md_ref_; }
     // How often its domain had been opened when the iface was.
-    std::uint32_t generation() const { return generation_; }
+    std::uint32_t generation() const { return md_ref_->number; }
     ufx_uct_iface_h iface() const { return iface_.get(); }
     const ufx_uct_iface_attr_t &attr() const { return attr_; }
     // Out of service by the user: for every peer, also for those to come.
@@ -88,6 +88,7 @@ private:
     ufx_status_t open();
     ufx_status_t set_handlers(ufx_uct_iface_h iface);
     void device_lost();
+    void forget_keys(const md_ref &lost) noexcept;
     void reopen();
     void check_stall(lane &l, core::time_ns now, core::time_ns active);
     core::time_ns stall_limit(const lane &l, const ufx_uct_ep_attr_t &now) const;
@@ -106,15 +107,14 @@ private:
     std::string name_;
     std::string transport_;
     std::size_t md_ = 0;
-    ufx_uct_md_h md_handle_ = nullptr;
-    std::uint32_t generation_ = 0;
+    md_ref md_ref_;
     iface_owner iface_;
     ufx_uct_iface_attr_t attr_{};
     bool drained_ = false;
     bool port_active_ = true;
     bool injected_down_ = false;
     bool is_lost_ = false;           // its device failed, and is not open again
-    ufx_uct_md_h dead_md_ = nullptr; // no iface can be opened on it
+    md_ref dead_md_; // no iface can be opened on it
     core::time_ns next_port_poll_ = 0;
     std::vector<lane *> lanes_;
     probe_memory probes_;

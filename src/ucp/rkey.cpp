@@ -46,7 +46,7 @@ rkey::~rkey()
 {
     for (const std::vector<unpacked> *list : {&cache_, &stale_}) {
         for (const unpacked &u : *list) {
-            ufx_uct_md_rkey_release(u.md, &u.bundle);
+            ufx_uct_md_rkey_release(u.md->md.get(), &u.bundle);
         }
     }
 }
@@ -76,7 +76,7 @@ std::uint32_t rkey::generation(unsigned device) const
 const rkey::unpacked *rkey::on(const lane &over)
 {
     const unsigned device = over.remote_index();
-    const ufx_uct_md_h md = over.port().md();
+    const md_ref &md = over.port().md();
     for (const unpacked &u : cache_) {
         if (u.md == md && u.device == device) {
             return u.generation >= over.remote_generation() ? &u : nullptr;
@@ -90,12 +90,12 @@ const rkey::unpacked *rkey::on(const lane &over)
     return nullptr;
 }
 
-const rkey::unpacked *rkey::unpack_for(ufx_uct_md_h md, entry &from)
+const rkey::unpacked *rkey::unpack_for(const md_ref &md, entry &from)
 {
     cache_.reserve(cache_.size() + 1);
     unpacked fresh{md, from.device, from.generation, {UFX_UCT_INVALID_RKEY, nullptr}};
     const ufx_status_t status =
-        ufx_uct_md_rkey_unpack(md, from.packed.data(), from.packed.size(), &fresh.bundle);
+        ufx_uct_md_rkey_unpack(md->md.get(), from.packed.data(), from.packed.size(), &fresh.bundle);
     if (status != UFX_OK) {
         ufx_warn("a peer's key for its device %u does not unpack: %s", from.device,
                  ufx_ucs_status_name(status));
@@ -104,6 +104,18 @@ const rkey::unpacked *rkey::unpack_for(ufx_uct_md_h md, entry &from)
     }
     cache_.push_back(fresh);
     return &cache_.back();
+}
+
+void rkey::forget(const md_ref &lost) noexcept
+{
+    for (std::vector<unpacked> *list : {&cache_, &stale_}) {
+        std::erase_if(*list, [&](const unpacked &u) {
+            if (u.md == lost) {
+                ufx_uct_md_rkey_release(lost->md.get(), &u.bundle);
+            }
+            return u.md == lost;
+        });
+    }
 }
 
 bool rkey::is_stale_for(const lane &over) const

@@ -8,6 +8,7 @@
 #define UFX_UCP_RKEY_H
 
 #include "ucp/handles.h"
+#include "ucp/uct_owners.h"
 #include "ucs/list.h"
 #include "ucs/owner.h"
 #include "ucs/result.h"
@@ -55,7 +56,7 @@ public:
     // What operations on that lane take, and its generation; nullptr if the peer gave no key for
     // it.
     struct unpacked {
-        ufx_uct_md_h md = nullptr; // own
+        md_ref md; // own
         std::uint8_t device = 0;
         std::uint32_t generation = 0;
         ufx_uct_rkey_bundle_t bundle{UFX_UCT_INVALID_RKEY, nullptr};
@@ -66,6 +67,8 @@ public:
     bool is_stale_for(const lane &over) const;
     // True if the peer was not asked yet for the key that this lane needs.
     bool should_ask(const lane &over);
+    // No own rail uses that one any more.
+    void forget(const md_ref &lost) noexcept;
     // The peer was asked, and has not given it.
     bool waits_for(unsigned device) const;
     // A fresher key for one device of the peer. Older generations are ignored.
@@ -89,7 +92,7 @@ private:
 
     rkey() = default;
     const entry *find(unsigned device) const;
-    const unpacked *unpack_for(ufx_uct_md_h md, entry &from);
+    const unpacked *unpack_for(const md_ref &md, entry &from);
 
     bool is_gone_ = false;
     std::atomic<worker *> home_{nullptr}; // changed under the worker's lock

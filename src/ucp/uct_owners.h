@@ -5,6 +5,8 @@
 
 #include <ufx/uct.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 namespace ufx::ucp {
@@ -15,6 +17,17 @@ struct close_uct {
 };
 using md_owner = std::unique_ptr<ufx_uct_md, close_uct>;
 using iface_owner = std::unique_ptr<ufx_uct_iface, close_uct>;
+
+// A memory domain from one opening of its device to the next; it is open until nothing is left that
+// was made with it.
+struct md_generation {
+    md_generation(ufx_uct_md_h opened, std::uint32_t which) : md(opened), number(which) {}
+
+    const md_owner md;
+    const std::uint32_t number; // counts from 1
+    std::atomic<unsigned> rails = 0;
+};
+using md_ref = std::shared_ptr<md_generation>;
 
 } // namespace ufx::ucp
 

@@ -47,6 +47,7 @@ constexpr fault all_faults[] = {
     {"both sides broken", {broken_pair, "hca %o qp-error"}, {}},
     {"packets late", {"until 30ms hca %d delay 10ms count 3", broken_pair}, {}},
     {"position not told", {"hca %d fail-query-qp EIO count 4", broken_pair}, {}},
+    {"no new queue pair", {"until 60ms hca %d fail-create-qp ENOMEM", broken_pair}, {}},
     {"bad cable",
      {"until 60ms hca %d drop probability 0.05", "until 60ms hca %d corrupt probability 0.05",
       "until 60ms hca %d reorder 50us probability 0.05"},

@@ -243,7 +243,8 @@ void rail::try_probe(const rail_env &env, cause why)
 
 void rail::join_probe(const rail_env &env)
 {
-    if (state_ == rail_state::DOWN && !damped(env.now, env.cfg)) {
+    const bool just_failed = failed_probes_ != 0 && env.now < failed_at_ + join_pause_ns;
+    if (state_ == rail_state::DOWN && !damped(env.now, env.cfg) && !just_failed) {
         holdoff_passed_ = true;
         try_probe(env, cause::HOLDOFF_OVER);
     }
@@ -312,6 +313,7 @@ void rail::probe_failed(const rail_env &env, cause why)
     if (state_ != rail_state::PROBING) {
         return;
     }
+    failed_at_ = env.now;
     if (failed_probes_ < 16) {
         ++failed_probes_;
     }

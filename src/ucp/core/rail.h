@@ -45,6 +45,8 @@ struct rail_env {
 
 class rail {
 public:
+    static constexpr time_ns join_pause_ns = 10'000'000;
+
     rail(rail_id id, std::uint64_t seed) : id_(id), jitter_(seed * 2 + 1) {}
 
     rail_id id() const { return id_; }
@@ -74,7 +76,8 @@ public:
     void holdoff_over(const rail_env &env);
     // What a probe waited for (hold-off, port, resume, the last SEAL_ACK) may have come true.
     void try_probe(const rail_env &env, cause why);
-    // The peer probes already: join it, unless a long hold-off is still running (see damped).
+    // The peer probes already: join it, unless a long hold-off is still running (see damped), or the
+    // last probe failed just now: a side that cannot make a lane would be asked again at once.
     void join_probe(const rail_env &env);
     bool damped(time_ns now, const config &cfg) const;
     // The peer answered the probe with DAMPED(ms): wait so long, that is no failure.
@@ -126,6 +129,7 @@ private:
     bool peer_ok_ = false;
     // Clocks: never a reason for a different state.
     std::uint8_t failed_probes_ = 0;
+    time_ns failed_at_ = 0;
     double penalty_ = 0;
     time_ns penalty_at_ = 0;
     time_ns holdoff_until_ = 0;

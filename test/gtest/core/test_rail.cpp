@@ -66,6 +66,22 @@ TEST_CASE("rail: soft signs drain after the grace, but never the last rail", "[c
     CHECK(s.health.state() == rail_state::DRAINING);
 }
 
+TEST_CASE("rail: a peer that asks at once after a failed probe is not joined at once", "[core]")
+{
+    using ufx::ucp::core::rail;
+    one_rail r;
+    r.cfg.holdoff_ns = 2 * rail::join_pause_ns;
+    r.die();
+    r.health.join_probe(r.env());
+    REQUIRE(r.health.state() == rail_state::PROBING);
+    r.health.probe_failed(r.env(), cause::PROBE_FAILED);
+    r.health.join_probe(r.env());
+    CHECK(r.health.state() == rail_state::DOWN);
+    r.now += rail::join_pause_ns;
+    r.health.join_probe(r.env());
+    CHECK(r.health.state() == rail_state::PROBING);
+}
+
 TEST_CASE("rail: RETRY_EXC alone outlasts any grace until the peer's SEAL", "[X13][core]")
 {
     one_rail r;

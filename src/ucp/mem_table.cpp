@@ -224,12 +224,16 @@ ufx_status_t mem_table::reregister(std::size_t domain)
     ufx_status_t worst = UFX_OK;
     table_.for_each([&](ucs::handle, mem &memory) {
         mem::registration &there = memory.registrations_[domain];
-        const ufx_uct_mem_h before = there.handle.exchange(nullptr, std::memory_order_acq_rel);
-        if (before != nullptr) { // without memory for it, it is never given back
-            (void)ucs::guard([&] { there.old.emplace_back(there.md, before); });
-        }
+        const ufx_uct_mem_h before = there.handle.load(std::memory_order_acquire);
+        const md_ref earlier = there.md;
         const ufx_status_t status = register_on(memory, domain);
-        worst = status == UFX_OK ? worst : status;
+        if (status != UFX_OK) {
+            worst = status;
+            there.handle.store(nullptr, std::memory_order_release);
+        }
+        if (before != nullptr) { // without memory for it, it is never given back
+            (void)ucs::guard([&] { there.old.emplace_back(earlier, before); });
+        }
     });
     return worst;
 }

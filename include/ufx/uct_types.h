@@ -70,7 +70,10 @@ enum ufx_uct_mem_flags {
     UFX_UCT_MEM_ACCESS_REMOTE_GET = 1u << 3,
     UFX_UCT_MEM_ACCESS_REMOTE_ATOMIC = 1u << 4,
     UFX_UCT_MEM_ACCESS_RMA = 0x0fu,
-    UFX_UCT_MEM_ACCESS_ALL = 0x1fu
+    UFX_UCT_MEM_ACCESS_ALL = 0x1fu,
+    /** Of an md with UFX_UCT_MD_FLAG_CACHE, without remote access: the registration may be one that
+     * was made before for the same pages, and may be kept after mem_dereg for the next. */
+    UFX_UCT_MEM_CACHED = 1u << 5
 };
 
 enum ufx_uct_mem_params_field {
@@ -108,11 +111,12 @@ typedef struct ufx_uct_rkey_bundle {
 } ufx_uct_rkey_bundle_t;
 
 enum ufx_uct_md_flags {
-    UFX_UCT_MD_FLAG_REG = 1u << 0,       /**< mem_reg works */
-    UFX_UCT_MD_FLAG_ALLOC = 1u << 1,     /**< mem_alloc works */
-    UFX_UCT_MD_FLAG_NEED_MEMH = 1u << 2, /**< local zcopy buffers must be registered */
-    UFX_UCT_MD_FLAG_NEED_RKEY = 1u << 3, /**< remote operations take a packed and unpacked key */
-    UFX_UCT_MD_FLAG_INVALIDATE = 1u << 4 /**< dereg makes remote access fail from then on */
+    UFX_UCT_MD_FLAG_REG = 1u << 0,        /**< mem_reg works */
+    UFX_UCT_MD_FLAG_ALLOC = 1u << 1,      /**< mem_alloc works */
+    UFX_UCT_MD_FLAG_NEED_MEMH = 1u << 2,  /**< local zcopy buffers must be registered */
+    UFX_UCT_MD_FLAG_NEED_RKEY = 1u << 3,  /**< remote operations take a packed and unpacked key */
+    UFX_UCT_MD_FLAG_INVALIDATE = 1u << 4, /**< dereg makes remote access fail from then on */
+    UFX_UCT_MD_FLAG_CACHE = 1u << 5       /**< mem_reg takes UFX_UCT_MEM_CACHED */
 };
 
 typedef struct ufx_uct_md_attr {

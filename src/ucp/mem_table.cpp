@@ -89,6 +89,9 @@ ufx_status_t mem_table::register_on(mem &memory, std::size_t domain) noexcept
     params.address = memory.address_;
     params.length = memory.length_;
     params.flags = uct_access(memory.rights_, memory.is_written_);
+    if (memory.local_only_ && (on.attr().flags & UFX_UCT_MD_FLAG_CACHE) != 0) {
+        params.flags |= UFX_UCT_MEM_CACHED;
+    }
     ufx_uct_mem_h handle = nullptr;
     const ufx_status_t status = ufx_uct_md_mem_reg(there.md->md.get(), &params, &handle);
     if (status == UFX_OK) {

@@ -7,7 +7,8 @@
 
 namespace ufx::uct {
 
-ufx_status_t check_host_memory(const ufx_uct_mem_params_t &params, bool address_needed) noexcept
+ufx_status_t check_host_memory(const ufx_uct_mem_params_t &params, bool address_needed,
+                               uint64_t more_flags) noexcept
 {
     const bool has_address = (params.field_mask & UFX_UCT_MEM_PARAM_ADDRESS) != 0;
     if ((params.field_mask & UFX_UCT_MEM_PARAM_LENGTH) == 0 || params.length == 0 ||
@@ -18,7 +19,7 @@ ufx_status_t check_host_memory(const ufx_uct_mem_params_t &params, bool address_
         reinterpret_cast<uintptr_t>(params.address) + params.length < params.length) {
         return UFX_ERR_INVALID_PARAM;
     }
-    if ((access_flags(params) & ~uint64_t{UFX_UCT_MEM_ACCESS_ALL}) != 0) {
+    if ((access_flags(params) & ~(UFX_UCT_MEM_ACCESS_ALL | more_flags)) != 0) {
         return UFX_ERR_INVALID_PARAM;
     }
     if ((params.field_mask & UFX_UCT_MEM_PARAM_MEMORY_TYPE) != 0 &&

@@ -18,8 +18,9 @@
 namespace ufx::uct {
 
 // Checks what every md of host memory refuses. OK: address, length and flags are usable.
+// `more_flags` are those that this md knows beside rights.
 [[nodiscard]] ufx_status_t check_host_memory(const ufx_uct_mem_params_t &params,
-                                             bool address_needed) noexcept;
+                                             bool address_needed, uint64_t more_flags = 0) noexcept;
 
 [[nodiscard]] inline uint64_t access_flags(const ufx_uct_mem_params_t &params) noexcept
 {

@@ -156,6 +156,9 @@ void reset();
 void require_registration();
 // While set, nothing can be registered: NO_MEMORY.
 void refuse_registration(bool refused);
+
+// Registrations for one operation, which a device might keep, since the last reset.
+[[nodiscard]] size_t cacheable_registrations() noexcept;
 [[nodiscard]] size_t registrations() noexcept;
 
 // Open ifaces of a device, in the order in which they were opened.

@@ -41,6 +41,7 @@ struct fabric {
     uint64_t next_id = 1;
     bool needs_memh = false;
     bool refuses_registration = false;
+    size_t cacheable = 0; // registrations that might have been kept
 
     // The pieces are registered, where they must be.
     [[nodiscard]] bool takes(const ufx_uct_iov_t *iov, size_t count) const noexcept;

@@ -73,6 +73,11 @@ void refuse_registration(bool refused)
     the_fabric().refuses_registration = refused;
 }
 
+size_t cacheable_registrations() noexcept
+{
+    return the_fabric().cacheable;
+}
+
 size_t registrations() noexcept
 {
     return the_fabric().regions.size();
@@ -97,6 +102,7 @@ void reset()
     the_fabric().devices.clear();
     the_fabric().needs_memh = false;
     the_fabric().refuses_registration = false;
+    the_fabric().cacheable = 0;
 }
 
 std::vector<side *> sides(std::string_view name)
@@ -155,7 +161,7 @@ ufx_status_t fake_md::query(ufx_uct_md_attr_t *attr) noexcept
     *attr = {};
     attr->flags = UFX_UCT_MD_FLAG_REG | UFX_UCT_MD_FLAG_ALLOC | UFX_UCT_MD_FLAG_NEED_RKEY |
                   UFX_UCT_MD_FLAG_INVALIDATE |
-                  (the_fabric().needs_memh ? UFX_UCT_MD_FLAG_NEED_MEMH : 0);
+                  (the_fabric().needs_memh ? UFX_UCT_MD_FLAG_NEED_MEMH | UFX_UCT_MD_FLAG_CACHE : 0);
     attr->max_reg = SIZE_MAX;
     attr->rkey_packed_size = rkey_len;
     attr->reg_mem_types = 1u << UFX_UCT_MEMORY_TYPE_HOST;
@@ -179,13 +185,15 @@ ufx_status_t fake_md::query_resources(ufx_uct_resource_t *resources, size_t *cou
 
 ufx_status_t fake_md::mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h *memh)
 {
-    ufx_status_t status = check_host_memory(*params, true);
+    ufx_status_t status = check_host_memory(*params, true, UFX_UCT_MEM_CACHED);
     if (status != UFX_OK) {
         return status;
     }
     if (is_lost_) {
         return UFX_ERR_IO;
     }
+    const bool is_cacheable = (access_flags(*params) & UFX_UCT_MEM_CACHED) != 0;
+    the_fabric().cacheable += is_cacheable ? 1 : 0;
     if (the_fabric().refuses_registration) {
         return UFX_ERR_NO_MEMORY;
     }

@@ -114,6 +114,7 @@ TEST_CASE("ucp: a buffer that was not mapped is registered for its operation, if
     fake_pair p(0, true);
     inbox in(p.b.worker);
     const std::size_t before = ufx::uct::fake::registrations();
+    CHECK(ufx::uct::fake::cacheable_registrations() == 0); // what is mapped is for peers
     std::vector<std::byte> local(40 * mtu);
     fill(local.data(), local.size(), 1);
     waiter written, read, sent, listed;
@@ -136,6 +137,7 @@ TEST_CASE("ucp: a buffer that was not mapped is registered for its operation, if
         ufx_ucp_put_list(p.a.ep, parts, std::size(parts), nullptr, &listed.params, nullptr));
     REQUIRE(p.until_done(listed));
     REQUIRE(p.until_done(sent));
+    CHECK(ufx::uct::fake::cacheable_registrations() == 5); // two of the list
     for (const waiter *w : {&written, &read, &sent, &listed}) {
         CHECK(w->status == UFX_OK);
     }

@@ -8,7 +8,9 @@ test_ucs_SOURCES = \
 	%D%/test_containers.cpp \
 	%D%/test_event.cpp \
 	%D%/test_log.cpp \
+	%D%/test_memory_watch.cpp \
 	%D%/test_queues.cpp \
+	%D%/test_registration_cache.cpp \
 	%D%/test_result.cpp \
 	%D%/test_system.cpp \
 	%D%/test_version.cpp

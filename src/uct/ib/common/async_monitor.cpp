@@ -62,7 +62,8 @@ async_event copy_of(const ibv_async_event &event)
 
 } // namespace
 
-ucs::result<ucs::owner<async_monitor>> async_monitor::start(ibv_context *context)
+ucs::result<ucs::owner<async_monitor>> async_monitor::start(ibv_context *context, timer each_second,
+                                                            void *arg)
 {
     const int flags = ::fcntl(context->async_fd, F_GETFL);
     if (flags < 0 || ::fcntl(context->async_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
@@ -72,11 +73,12 @@ ucs::result<ucs::owner<async_monitor>> async_monitor::start(ibv_context *context
     if (!stop) {
         return stop.error();
     }
-    return ucs::make_owner<async_monitor>(context, *std::move(stop));
+    return ucs::make_owner<async_monitor>(context, *std::move(stop), each_second, arg);
 }
 
-async_monitor::async_monitor(ibv_context *context, ucs::fd stop)
-    : context_(context), stop_(std::move(stop)), active_(UINT8_MAX + 1, true)
+async_monitor::async_monitor(ibv_context *context, ucs::fd stop, timer each_second, void *arg)
+    : context_(context), stop_(std::move(stop)), each_second_(each_second), arg_(arg),
+      active_(UINT8_MAX + 1, true)
 {
     thread_ = std::thread([this] { run(); });
 }
@@ -125,6 +127,7 @@ void async_monitor::run() noexcept
         if (ucs::now_ns() >= look_at_ns) {
             look_at_ns = ucs::now_ns() + look_at_ports_ns;
             look_at_ports();
+            each_second_(arg_);
         }
     }
 }

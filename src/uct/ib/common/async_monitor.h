@@ -32,7 +32,10 @@ using event_mailbox = ucs::mailbox<async_event>;
 // the ports once a second as well, so that an event that was lost is made up for.
 class async_monitor {
 public:
-    [[nodiscard]] static ucs::result<ucs::owner<async_monitor>> start(ibv_context *context);
+    // `each_second` runs on the thread.
+    using timer = void (*)(void *arg) noexcept;
+    [[nodiscard]] static ucs::result<ucs::owner<async_monitor>> start(ibv_context *context,
+                                                                      timer each_second, void *arg);
 
     ~async_monitor();
 
@@ -54,7 +57,7 @@ public:
 private:
     friend struct ucs::owner_access;
 
-    async_monitor(ibv_context *context, ucs::fd stop);
+    async_monitor(ibv_context *context, ucs::fd stop, timer each_second, void *arg);
 
     void run() noexcept;
     [[nodiscard]] bool read_events() noexcept;
@@ -63,6 +66,8 @@ private:
 
     ibv_context *context_;
     ucs::fd stop_;
+    timer each_second_;
+    void *arg_;
     std::mutex mutex_; // of mailboxes_
     std::vector<event_mailbox *> mailboxes_;
     std::vector<bool> active_; // ports as last seen, by number

@@ -27,6 +27,9 @@ struct shared_rows {
     unsigned hop_limit;
     bool async_events;
     bool fail_on_event;
+    bool reg_cache;
+    unsigned reg_cache_entries;
+    size_t reg_cache_size;
 };
 
 struct rc_rows {
@@ -81,6 +84,15 @@ constexpr ucs::config_option<shared_rows> shared_options[] = {
     ucs::option<&shared_rows::fail_on_event>("FAIL_ON_EVENT", "y",
                                              "An event that says that a queue pair, a queue or the "
                                              "device broke fails the endpoints; n: only log it."),
+    ucs::option<&shared_rows::reg_cache>("REG_CACHE", "y",
+                                         "Keep the registration of a buffer that the user did not "
+                                         "map, until its memory is unmapped; n: each operation "
+                                         "registers its buffers."),
+    ucs::option<&shared_rows::reg_cache_entries>(
+        "REG_CACHE_ENTRIES", "1024", "Registrations that a device keeps, in use or not.")
+        .range(1, 1 << 20),
+    ucs::option<&shared_rows::reg_cache_size>("REG_CACHE_SIZE", "4gb",
+                                              "Bytes of the registrations that a device keeps."),
 };
 
 constexpr ucs::config_table<shared_rows> shared_table{"ib", "IB_", shared_options};
@@ -158,6 +170,17 @@ size_t as_mtu(size_t wanted)
 }
 
 } // namespace
+
+ucs::result<md_config> read_md_config(std::span<const ufx_uct_config_entry_t> given)
+{
+    auto rows = load_config(shared_table, "IB_", given);
+    if (!rows) {
+        return rows.error();
+    }
+    return md_config{.cache = rows->reg_cache,
+                     .cache_entries = rows->reg_cache_entries,
+                     .cache_bytes = rows->reg_cache_size};
+}
 
 ucs::result<rc_config> read_config(rc_kind kind, std::span<const ufx_uct_config_entry_t> given)
 {

@@ -45,6 +45,15 @@ struct rc_config {
     bool fail_on_event; // those that say that a queue pair, a queue or the device broke fail eps
 };
 
+struct md_config {
+    bool cache;           // registrations for one operation are kept for the next
+    size_t cache_entries; // at most so many
+    size_t cache_bytes;
+};
+
+// Environment and file, overruled by what the caller of md_open gave.
+[[nodiscard]] ucs::result<md_config> read_md_config(std::span<const ufx_uct_config_entry_t> given);
+
 // Environment and file, overruled by what the caller of iface_open gave. A row of the transport
 // wins over the row of the same name for all.
 [[nodiscard]] ucs::result<rc_config> read_config(rc_kind kind,

@@ -6,10 +6,13 @@
 #include "config.h"
 
 #include "ucs/bytes.h"
+#include "ucs/entry.h"
 #include "ucs/log.h"
+#include "uct/base/config.h"
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <vector>
 
 namespace ufx::uct::ib {
@@ -17,6 +20,7 @@ namespace ufx::uct::ib {
 namespace {
 
 constexpr size_t packed_key_size = 4;
+constexpr uint64_t local_access = UFX_UCT_MEM_ACCESS_LOCAL_READ | UFX_UCT_MEM_ACCESS_LOCAL_WRITE;
 constexpr size_t max_registration = size_t{1} << 40;
 
 int verbs_access(uint64_t flags)
@@ -42,9 +46,8 @@ ufx_status_t registration_status(int error)
 
 constinit const ufx_uct_component_t ib_component = make_component<md>("ib");
 
-md::md(ucs::owner<device> opened, pd_owner pd, ucs::owner<async_monitor> monitor) noexcept
-    : md_base(ib_component), device_(std::move(opened)), pd_(std::move(pd)),
-      monitor_(std::move(monitor))
+md::md(const md_config &config, ucs::owner<device> opened, pd_owner pd) noexcept
+    : md_base(ib_component), config_(config), device_(std::move(opened)), pd_(std::move(pd))
 {
 }
 
@@ -59,10 +62,14 @@ ufx_status_t md::query_md_resources(ufx_uct_md_resource_t *resources, size_t *co
     return give_list(std::span<const ufx_uct_md_resource_t>(all), resources, count);
 }
 
-ucs::result<ucs::owner<md>> md::open(const char *md_name, const ufx_uct_md_params_t &)
+ucs::result<ucs::owner<md>> md::open(const char *md_name, const ufx_uct_md_params_t &params)
 {
     if (md_name == nullptr) {
         return UFX_ERR_NO_DEVICE;
+    }
+    const auto config = read_md_config(config_entries(params, UFX_UCT_MD_PARAM_CONFIG));
+    if (!config) {
+        return config.error();
     }
     auto opened = device::open(md_name);
     if (!opened) {
@@ -73,11 +80,15 @@ ucs::result<ucs::owner<md>> md::open(const char *md_name, const ufx_uct_md_param
         ufx_warn("%s: no protection domain: %s", md_name, std::strerror(errno));
         return UFX_ERR_IO;
     }
-    auto monitor = async_monitor::start((*opened)->context());
+    auto made = ucs::make_owner<md>(*config, *std::move(opened), std::move(pd));
+    auto monitor = async_monitor::start(
+        made->dev().context(), [](void *arg) noexcept { static_cast<md *>(arg)->drop_unmapped(); },
+        made.get());
     if (!monitor) {
         return monitor.error();
     }
-    return ucs::make_owner<md>(*std::move(opened), std::move(pd), *std::move(monitor));
+    made->monitor_ = *std::move(monitor);
+    return made;
 }
 
 const ufx_uct_config_row_t *md::config_rows(size_t *count) noexcept
@@ -99,7 +110,7 @@ ufx_status_t md::query(ufx_uct_md_attr_t *attr) noexcept
 {
     *attr = {};
     attr->flags = UFX_UCT_MD_FLAG_REG | UFX_UCT_MD_FLAG_ALLOC | UFX_UCT_MD_FLAG_NEED_MEMH |
-                  UFX_UCT_MD_FLAG_NEED_RKEY | UFX_UCT_MD_FLAG_INVALIDATE;
+                  UFX_UCT_MD_FLAG_NEED_RKEY | UFX_UCT_MD_FLAG_INVALIDATE | UFX_UCT_MD_FLAG_CACHE;
     attr->max_reg = max_registration;
     attr->rkey_packed_size = packed_key_size;
     attr->reg_mem_types = 1u << UFX_UCT_MEMORY_TYPE_HOST;
@@ -130,24 +141,100 @@ mr_owner md::register_memory(void *address, size_t length, int access) const noe
     return mr_owner(ibv_reg_mr(pd_.get(), address, length, access));
 }
 
-ufx_status_t md::mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h *memh) noexcept
+// ---- Registration ----------------------------------------------------------------------------
+
+void md::start_cache() noexcept
 {
-    if (ufx_status_t status = check_host_memory(*params, true); status != UFX_OK) {
+    using cache = ucs::registration_cache;
+    const cache::device device{
+        this,
+        [](void *arg, void *address, size_t length, uint64_t flags,
+           cache::entry &in) noexcept -> ucs::result<void *> {
+            const auto made = static_cast<md *>(arg)->enter(address, length, flags, &in);
+            return made ? ucs::result<void *>(*made) : ucs::result<void *>(made.error());
+        },
+        [](void *, void *handle) noexcept { delete static_cast<registered *>(handle); }};
+    const auto status = ucs::guard([&]() -> ufx_status_t {
+        auto made = cache::create(device, {config_.cache_entries, config_.cache_bytes});
+        if (made) {
+            cache_ = *std::move(made);
+        }
+        return made.status();
+    });
+    if (status != UFX_OK) {
+        ufx_info("%s: registrations are not kept: %s", device_->name().c_str(),
+                 status == UFX_ERR_UNSUPPORTED ? "the kernel allows no userfaultfd"
+                                               : ufx_ucs_status_name(status));
+    }
+    cache_in_use_.store(cache_.get(), std::memory_order_release);
+}
+
+// From the monitor's thread: memory that is unmapped is to go back to the system, though nobody
+// registers anything.
+void md::drop_unmapped() noexcept
+{
+    if (auto *cache = cache_in_use_.load(std::memory_order_acquire); cache != nullptr) {
+        cache->collect();
+    }
+}
+
+// NO_MEMORY: of what the device or the process may register, too much is.
+ucs::result<registered *> md::enter(void *address, size_t length, uint64_t flags,
+                                    ucs::registration_cache::entry *in) noexcept
+{
+    ucs::owner<registered> made(new (std::nothrow) registered{nullptr, in});
+    if (made == nullptr) {
+        return UFX_ERR_NO_MEMORY;
+    }
+    made->mr = register_memory(address, length, verbs_access(flags));
+    if (made->mr == nullptr) {
+        return say_refused(errno, address, length);
+    }
+    return made.release();
+}
+
+ufx_status_t md::say_refused(int error, const void *address, size_t length) noexcept
+{
+    auto *cache = cache_in_use_.load(std::memory_order_acquire);
+    const bool may_succeed = error == ENOMEM && cache != nullptr && cache->size() != 0;
+    const bool is_said = error == EIO && is_lost_.exchange(true, std::memory_order_relaxed);
+    if (!may_succeed && !is_said) {
+        ufx_warn("%s: %zu bytes at %p cannot be registered: %s", device_->name().c_str(), length,
+                 address, std::strerror(error));
+    }
+    return registration_status(error);
+}
+
+ufx_status_t md::mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h *memh)
+{
+    const ufx_status_t status = check_host_memory(*params, true, UFX_UCT_MEM_CACHED);
+    if (status != UFX_OK) {
         return status;
     }
-    mr_owner mr =
-        register_memory(params->address, params->length, verbs_access(access_flags(*params)));
-    if (mr == nullptr) {
-        const int error = errno;
-        if (error == EIO && is_lost_.exchange(true, std::memory_order_relaxed)) {
-            return UFX_ERR_IO; // said once
-        }
-        ufx_warn("%s: %zu bytes at %p cannot be registered: %s", device_->name().c_str(),
-                 params->length, params->address, std::strerror(error));
-        return registration_status(error);
+    const uint64_t flags = access_flags(*params);
+    const uint64_t access = flags & ~uint64_t{UFX_UCT_MEM_CACHED};
+    if (access != flags && (access & ~local_access) != 0) {
+        return UFX_ERR_INVALID_PARAM; // a key in a peer's hands cannot be shared
     }
-    *memh = mr.release();
-    return UFX_OK;
+    if (access != flags && config_.cache) {
+        std::call_once(cache_made_, [this] { start_cache(); });
+        if (cache_ != nullptr) {
+            const auto found = cache_->get(params->address, params->length, access);
+            *memh = found ? (*found)->handle() : nullptr;
+            return found.status();
+        }
+    }
+    auto *cache = cache_in_use_.load(std::memory_order_acquire);
+    for (;;) {
+        const auto made = enter(params->address, params->length, access, nullptr);
+        if (made) {
+            *memh = *made;
+            return UFX_OK;
+        }
+        if (made.error() != UFX_ERR_NO_MEMORY || cache == nullptr || !cache->evict()) {
+            return made.error();
+        }
+    }
 }
 
 ufx_status_t md::mem_dereg(ufx_uct_mem_h memh) noexcept
@@ -155,11 +242,17 @@ ufx_status_t md::mem_dereg(ufx_uct_mem_h memh) noexcept
     if (memh == nullptr) {
         return UFX_ERR_INVALID_PARAM;
     }
-    return ibv_dereg_mr(static_cast<ibv_mr *>(memh)) == 0 ? UFX_OK : UFX_ERR_IO;
+    auto *one = static_cast<registered *>(memh);
+    if (one->cached != nullptr) {
+        cache_->put(*one->cached);
+        return UFX_OK;
+    }
+    const bool ended = ibv_dereg_mr(one->mr.release()) == 0;
+    delete one;
+    return ended ? UFX_OK : UFX_ERR_IO;
 }
 
-ufx_status_t md::mem_alloc(const ufx_uct_mem_params_t *params,
-                           ufx_uct_allocated_memory_t *mem) noexcept
+ufx_status_t md::mem_alloc(const ufx_uct_mem_params_t *params, ufx_uct_allocated_memory_t *mem)
 {
     if (ufx_status_t status = check_host_memory(*params, false); status != UFX_OK) {
         return status;
@@ -194,7 +287,7 @@ ufx_status_t md::mkey_pack(ufx_uct_mem_h memh, void *buffer) noexcept
     if (memh == nullptr) {
         return UFX_ERR_INVALID_PARAM;
     }
-    ucs::store_le32(buffer, static_cast<const ibv_mr *>(memh)->rkey);
+    ucs::store_le32(buffer, static_cast<const registered *>(memh)->mr->rkey);
     return UFX_OK;
 }
 

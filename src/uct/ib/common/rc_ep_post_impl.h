@@ -123,9 +123,9 @@ bool rc_ep<Hw>::gather(const ufx_uct_iov_t *iov, size_t count, ibv_sge *pieces) 
         if (iov[i].memh == nullptr && iov[i].length != 0) {
             return false;
         }
-        pieces[i] = {reinterpret_cast<uint64_t>(iov[i].buffer),
-                     static_cast<uint32_t>(iov[i].length),
-                     iov[i].length == 0 ? 0 : static_cast<const ibv_mr *>(iov[i].memh)->lkey};
+        pieces[i] = {
+            reinterpret_cast<uint64_t>(iov[i].buffer), static_cast<uint32_t>(iov[i].length),
+            iov[i].length == 0 ? 0 : static_cast<const registered *>(iov[i].memh)->mr->lkey};
     }
     return true;
 }

@@ -29,6 +29,7 @@ int hit_count = 0;
 std::function<void(ibv_device_attr &)> change_device;
 devx_answer::function answer_devx;
 std::vector<ibv_cq *> cqs;
+region_count regions{};
 event_reads reads;
 bool interrupt_read = false;
 bool netdevs_hidden = false;
@@ -205,6 +206,12 @@ const std::vector<ibv_cq *> &created_cqs()
     return cqs;
 }
 
+region_count count_regions()
+{
+    const std::lock_guard lock(guard);
+    return regions;
+}
+
 event_reads count_event_reads()
 {
     const std::lock_guard lock(guard);
@@ -355,7 +362,20 @@ UFX_API ibv_srq *ibv_create_srq(ibv_pd *pd, ibv_srq_init_attr *attr)
 UFX_API ibv_mr *ibv_reg_mr_iova2(ibv_pd *pd, void *address, size_t length, uint64_t iova,
                                  unsigned access)
 {
-    return pass("ibv_reg_mr_iova2", ibv_reg_mr_iova2, pd, address, length, iova, access);
+    ibv_mr *made = pass("ibv_reg_mr_iova2", ibv_reg_mr_iova2, pd, address, length, iova, access);
+    const std::lock_guard lock(guard);
+    regions.made += made != nullptr ? 1 : 0;
+    regions.there += made != nullptr ? 1 : 0;
+    return made;
+}
+
+UFX_API int ibv_dereg_mr(ibv_mr *mr)
+{
+    {
+        const std::lock_guard lock(guard);
+        regions.there--;
+    }
+    return real<decltype(ibv_dereg_mr)>("ibv_dereg_mr")(mr);
 }
 
 UFX_API ibv_qp *mlx5dv_create_qp(ibv_context *context, ibv_qp_init_attr_ex *init,

@@ -28,6 +28,13 @@ public:
 // The functions that can fail.
 [[nodiscard]] const std::vector<std::string> &verbs_calls();
 
+// Memory regions that were made, and those of them that are there.
+struct region_count {
+    int made;
+    int there;
+};
+[[nodiscard]] region_count count_regions();
+
 // Completion queues that were created, oldest first.
 [[nodiscard]] const std::vector<ibv_cq *> &created_cqs();
 

@@ -5,10 +5,12 @@
 // traffic again before the next case begins.
 //
 //     ufx_swhca run --hca 4 --rate 2Gb/s -- ./failover_matrix [--sample N] [--seed S] [--case I]
-#include "fault_line.h"
 #include "operations.h"
 #include "tables.h"
 #include "world.h"
+
+#include "tools/failover/fault_line.h"
+#include "tools/failover/hca_fault_table.h"
 
 #include <ufx/ucs.h>
 
@@ -29,6 +31,10 @@ namespace ufx::matrix {
 namespace {
 
 using clock = std::chrono::steady_clock;
+using tools::failover::fill_rule;
+using tools::failover::hca_fault;
+using tools::failover::hca_faults;
+using tools::failover::hca_numbers;
 
 constexpr std::chrono::milliseconds fault_lasts{120}; // unless all is done before
 constexpr std::chrono::milliseconds first_lasts{30};  // a port that is down is DOWN by then
@@ -36,28 +42,16 @@ constexpr unsigned late_us = 3000;
 
 struct settings {
     std::string senders_rails = "mlx5_0:1,mlx5_1:1", receivers_rails = "mlx5_2:1,mlx5_3:1";
-    std::string ufx_swhca = "./ufx_swhca";
     std::size_t sample = 0; // 0: all
     std::size_t seed = 1;
     long only = -1;
     bool list = false;
 };
 
-// Of one side's rails, the device number of each that is mlx5_N.
-std::vector<int> devices_of(const std::string &rails)
-{
-    std::vector<int> found;
-    for (std::size_t at = rails.find("mlx5_"); at != std::string::npos;
-         at = rails.find("mlx5_", at + 1)) {
-        found.push_back(std::atoi(rails.c_str() + at + 5));
-    }
-    return found;
-}
-
 struct one_case {
     const kind &what;
     const step &when;
-    const fault &how;
+    const hca_fault &how;
     place where;
 
     std::string name() const
@@ -69,8 +63,8 @@ struct one_case {
 class matrix {
 public:
     explicit matrix(const settings &given)
-        : given_(given), line_(given.ufx_swhca), senders_(devices_of(given.senders_rails)),
-          receivers_(devices_of(given.receivers_rails))
+        : given_(given), senders_(hca_numbers(given.senders_rails)),
+          receivers_(hca_numbers(given.receivers_rails))
     {
         if (senders_.empty() || receivers_.empty()) {
             throw std::runtime_error("each side needs a rail that is a device of the fabric");
@@ -86,10 +80,10 @@ public:
     one_case at(std::size_t index) const
     {
         const std::size_t in_kind = index % per_kind();
-        const std::size_t in_step = in_kind % (faults().size() * std::size(places));
+        const std::size_t in_step = in_kind % (hca_faults().size() * std::size(places));
         return {kinds()[index / per_kind()],
-                steps()[in_kind / (faults().size() * std::size(places))],
-                faults()[in_step / std::size(places)], places[in_step % std::size(places)]};
+                steps()[in_kind / (hca_faults().size() * std::size(places))],
+                hca_faults()[in_step / std::size(places)], places[in_step % std::size(places)]};
     }
 
     // True if it was as the model says.
@@ -99,7 +93,7 @@ public:
     std::size_t left_out() const { return left_out_; }
 
 private:
-    static std::size_t per_kind() { return steps().size() * faults().size() * std::size(places); }
+    static std::size_t per_kind() { return steps().size() * hca_faults().size() * std::size(places); }
 
     std::string judge(operation &op, const one_case &it);
     void begin(operation &op, const one_case &it);
@@ -112,7 +106,7 @@ private:
     static void on_trace(void *arg, const char *name);
 
     settings given_;
-    fault_line line_;
+    tools::failover::fault_line line_;
     std::vector<int> senders_, receivers_;
     std::unique_ptr<world> world_;
     const one_case *current_ = nullptr;
@@ -140,18 +134,7 @@ std::string matrix::rule(const char *text, place where) const
 {
     const int hit = device(where);
     const int other = where == place::RECEIVER ? senders_[0] : receivers_[0];
-    std::string filled;
-    for (const char *c = text; *c != '\0'; ++c) {
-        if (*c != '%') {
-            filled += *c;
-            continue;
-        }
-        ++c;
-        filled += *c == 'a'   ? "10.77.0." + std::to_string(hit + 1)
-                  : *c == 'o' ? std::to_string(other)
-                              : std::to_string(hit);
-    }
-    return filled;
+    return fill_rule(text, hit, other);
 }
 
 void matrix::inject()
@@ -245,13 +228,10 @@ void matrix::mend(const one_case &it)
 // Whatever the last case has left.
 void matrix::mend_all()
 {
-    for (const char *each : {"release", "unstall-cq", "device-reset", "clear", "port-up"}) {
+    std::vector<int> all = senders_;
+    all.insert(all.end(), receivers_.begin(), receivers_.end());
+    for (const std::string &each : tools::failover::mend_rules(all)) {
         line_.apply(each);
-    }
-    for (const place where : places) {
-        if (device(where) >= 0) {
-            line_.apply(rule("hca %d gid 1 %a", where));
-        }
     }
 }
 
@@ -386,7 +366,7 @@ int run_all(const settings &given)
     const std::chrono::duration<double> took = clock::now() - begin;
     std::printf("%zu kinds x %zu steps x %zu faults x %zu places = %zu cases; ran %zu in %.0f s, the "
                 "fault in time in %zu, left out %zu; %zu wrong\n",
-                kinds().size(), steps().size(), faults().size(), std::size(places), all.size(), ran,
+                kinds().size(), steps().size(), hca_faults().size(), std::size(places), all.size(), ran,
                 took.count(), all.hits(), all.left_out(), ran - right);
     return right == ran ? 0 : 1;
 }
@@ -404,7 +384,6 @@ int main(int argc, char **argv)
     app.add_option("--case", given.only, "only this one");
     app.add_option("--sender", given.senders_rails, "rails of the sender");
     app.add_option("--receiver", given.receivers_rails, "rails of the receiver");
-    app.add_option("--swhca", given.ufx_swhca, "the program ufx_swhca");
     app.add_flag("--list", given.list, "print all cases");
     CLI11_PARSE(app, argc, argv);
     try {

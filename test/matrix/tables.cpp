@@ -31,29 +31,6 @@ constexpr step all_steps[] = {
     {.name = "probing", .first_fault = port_down, .trace = "probing", .count = 1, .starts_there = true},
 };
 
-constexpr fault all_faults[] = {
-    {"requests lost", {"until 60ms hca %d drop requests"}, {}},
-    {"answers lost", {"until 60ms hca %d drop responses"}, {}},
-    {"request swallowed", {"hca %d swallow count 1"}, {"hca %d release"}},
-    {"error completion", {"hca %d error-cqe RETRY_EXC_ERR count 1"}, {}},
-    {"queue pairs broken", {broken_pair}, {}},
-    {"completions stalled", {"hca %d stall-cq"}, {"hca %d unstall-cq"}},
-    {"completion queue broken", {"hca %d event CQ_ERR"}, {}},
-    {"device dead", {"hca %d device-fatal"}, {"hca %d device-reset"}},
-    {"port down silently", {"hca %d port-down silent"}, {"hca %d port-up"}},
-    {"port down", {port_down}, {"hca %d port-up"}},
-    {"address gone", {"hca %d clear-gid 1"}, {"hca %d gid 1 %a"}},
-    {"every port down", {"port-down"}, {"port-up"}},
-    {"both sides broken", {broken_pair, "hca %o qp-error"}, {}},
-    {"packets late", {"until 30ms hca %d delay 10ms count 3", broken_pair}, {}},
-    {"position not told", {"hca %d fail-query-qp EIO count 4", broken_pair}, {}},
-    {"no new queue pair", {"until 60ms hca %d fail-create-qp ENOMEM", broken_pair}, {}},
-    {"bad cable",
-     {"until 60ms hca %d drop probability 0.05", "until 60ms hca %d corrupt probability 0.05",
-      "until 60ms hca %d reorder 50us probability 0.05"},
-     {}},
-};
-
 } // namespace
 
 const char *name_of(place where)
@@ -72,11 +49,6 @@ const char *name_of(place where)
 std::span<const step> steps()
 {
     return all_steps;
-}
-
-std::span<const fault> faults()
-{
-    return all_faults;
 }
 
 } // namespace ufx::matrix

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The failover matrix as data: at which step of an operation's life a fault happens, and what the
-// fault is. The kinds of operations are in operations.cpp.
+// The failover matrix as data: at which step of an operation's life a fault happens, and where. The
+// faults are those of tools/failover/hca_fault_table.h, the kinds of operations in operations.cpp.
 #ifndef UFX_TEST_MATRIX_TABLES_H
 #define UFX_TEST_MATRIX_TABLES_H
 
@@ -27,21 +27,12 @@ struct step {
     bool starts_there = false;
 };
 
-// What happens, and what mends it: rules of `ufx_swhca ctl`, with %d for the device that is hit, or
-// %o for rail 0's device of the other side; up to a nullptr.
-struct fault {
-    const char *name;
-    const char *rules[3];
-    const char *mends[2];
-};
-
 // Whose device is hit.
 enum class place { SENDER, RECEIVER, OTHER_RAIL };
 inline constexpr place places[] = {place::SENDER, place::RECEIVER, place::OTHER_RAIL};
 [[nodiscard]] const char *name_of(place where);
 
 [[nodiscard]] std::span<const step> steps();
-[[nodiscard]] std::span<const fault> faults();
 
 } // namespace ufx::matrix
 

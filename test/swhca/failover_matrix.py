@@ -28,8 +28,7 @@ RAILS = (
 def run(checks, sender, receiver, environment, sample, seed):
     fabric = Fabric("--hca", "8", "--rate", "2Gb/s")
     started = fabric.start(PROGRAM, "--sender", sender, "--receiver", receiver, "--sample",
-                           str(sample), "--seed", str(seed), "--swhca",
-                           os.path.join(BUILD, "ufx_swhca"), environment=environment)
+                           str(sample), "--seed", str(seed), environment=environment)
     try:
         text, _ = started.communicate(timeout=LIMIT_S)
     except subprocess.TimeoutExpired:

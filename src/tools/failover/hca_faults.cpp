@@ -11,21 +11,6 @@ namespace ufx::tools::failover {
 
 namespace {
 
-/** The one of this installation, or of this build; else whichever is in the path. */
-std::string find_ufx_swhca()
-{
-    std::error_code unknown;
-    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", unknown);
-    for (const std::filesystem::path &folder :
-         {own.parent_path(), own.parent_path().parent_path()}) {
-        const std::filesystem::path there = folder / "ufx_swhca";
-        if (std::filesystem::exists(there, unknown)) {
-            return there;
-        }
-    }
-    return "ufx_swhca";
-}
-
 const char *rule_of(fault_action action)
 {
     switch (action) {
@@ -48,6 +33,20 @@ const char *rule_of(fault_action action)
 }
 
 } // namespace
+
+std::string find_ufx_swhca()
+{
+    std::error_code unknown;
+    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", unknown);
+    for (const std::filesystem::path &folder :
+         {own.parent_path(), own.parent_path().parent_path()}) {
+        const std::filesystem::path there = folder / "ufx_swhca";
+        if (std::filesystem::exists(there, unknown)) {
+            return there;
+        }
+    }
+    return "ufx_swhca";
+}
 
 std::string own_fabric()
 {

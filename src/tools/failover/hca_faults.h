@@ -15,6 +15,9 @@ namespace ufx::tools::failover {
  */
 std::string own_fabric();
 
+/** The ufx_swhca of this installation, or of this build; else whichever is in the path. */
+std::string find_ufx_swhca();
+
 /** Whether the rail is a port of a device of that fabric. */
 bool is_on_fabric(const std::string &fabric, const ufx_ucp_rail_attr_t &rail);
 

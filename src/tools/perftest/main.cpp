@@ -11,6 +11,7 @@
 #include "tools/common/ucp_session.h"
 #include "tools/perftest/measure.h"
 #include "tools/perftest/uct_device.h"
+#include "tools/soak/main.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -145,6 +146,9 @@ int run(int argc, char **argv)
 {
     if (argc > 1 && std::strcmp(argv[1], "failover") == 0) {
         return failover::failover_main(argc - 1, argv + 1);
+    }
+    if (argc > 1 && std::strcmp(argv[1], "soak") == 0) {
+        return soak::soak_main(argc - 1, argv + 1);
     }
     const options wanted = parse_options(argc, argv);
     catch_signals();

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two pipes and a child.
-#include "fault_line.h"
+#include "tools/failover/fault_line.h"
+
+#include "tools/common/error.h"
+#include "tools/failover/hca_faults.h"
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
-#include <stdexcept>
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace ufx::matrix {
+namespace ufx::tools::failover {
 
-fault_line::fault_line(const std::string &ufx_swhca)
+fault_line::fault_line()
 {
-    const char *fabric = std::getenv("UFX_SWHCA_DIR");
-    if (fabric == nullptr) {
-        throw std::runtime_error("start this by `ufx_swhca run --hca 4 -- ...`");
+    const std::string fabric = own_fabric();
+    if (fabric.empty()) {
+        throw usage_error("faults of RDMA devices need those of `ufx_swhca run --hca 4 -- ...`");
     }
+    const std::string program = find_ufx_swhca();
     std::array<int, 2> down{}, up{};
     if (::pipe(down.data()) != 0 || ::pipe(up.data()) != 0 || (child_ = ::fork()) < 0) {
-        throw std::runtime_error("no pipe or no process for `ufx_swhca ctl`");
+        throw system_error("cannot start `ufx_swhca ctl`", errno);
     }
     if (child_ == 0) {
         ::dup2(down[0], STDIN_FILENO);
@@ -27,7 +31,7 @@ fault_line::fault_line(const std::string &ufx_swhca)
             ::close(each);
         }
         ::unsetenv("LD_PRELOAD"); // it is no program of the fabric
-        ::execl(ufx_swhca.c_str(), "ufx_swhca", "ctl", "--dir", fabric, "-", nullptr);
+        ::execlp(program.c_str(), "ufx_swhca", "ctl", "--dir", fabric.c_str(), "-", nullptr);
         ::_exit(127);
     }
     ::close(down[0]);
@@ -48,11 +52,11 @@ void fault_line::apply(const std::string &rule)
     std::array<char, 512> answer{};
     if (std::fputs((rule + "\n").c_str(), to_) < 0 || std::fflush(to_) != 0 ||
         std::fgets(answer.data(), static_cast<int>(answer.size()), from_) == nullptr) {
-        throw std::runtime_error("`ufx_swhca ctl` does not answer to: " + rule);
+        throw tool_error("`ufx_swhca ctl` does not answer to: " + rule);
     }
     if (std::string(answer.data()) != "ok\n") {
-        throw std::runtime_error(rule + ": " + answer.data());
+        throw tool_error(rule + ": " + answer.data());
     }
 }
 
-} // namespace ufx::matrix
+} // namespace ufx::tools::failover

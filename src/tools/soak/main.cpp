@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random operations while random faults come and go, for a given time.
+#include "tools/soak/main.h"
+
+#include "tools/common/command_line.h"
+#include "tools/common/error.h"
+#include "tools/common/signals.h"
+#include "tools/common/units.h"
+#include "tools/soak/oracle.h"
+#include "tools/soak/trouble.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <random>
+
+namespace ufx::tools::soak {
+
+namespace {
+
+constexpr const char *LOOPBACK_RAILS = "lo:127.0.0.1,lo:127.0.0.2";
+constexpr double SECONDS_MAX = 7 * 86400;
+constexpr uint64_t S = 1'000'000'000;
+constexpr uint64_t PATIENCE_NS = 60 * S; ///< after the last fault, for what is open
+constexpr uint64_t REPORT_NS = 10 * S;
+constexpr uint64_t CHECK_NS = 5 * S; ///< between two looks at all memory
+constexpr unsigned CELLS = 2048;
+
+constexpr const char *FOOTER = R"(
+Puts, gets, lists with notifications, messages, rendezvous, atomics and flushes of random sizes go both
+ways between two workers of this process, while their rails fail and come back at random. What must be
+in memory, what must have come and in which order is known to the byte, at both ends; the first thing
+that is not so ends the run. The seed decides what is done and what fails; when, the machine decides.
+
+  ufx_perftest soak --seconds 60
+      over lo:127.0.0.1 and lo:127.0.0.2, whose connections are cut
+  ufx_swhca run --hca 4 -- ufx_perftest soak -d mlx5_0:1,mlx5_1:1 --peer-dev mlx5_2:1,mlx5_3:1
+      over devices of the software ConnectX, with its faults
+
+Exit status: 0 nothing was wrong; 1 something was; 2 what was given is wrong; 3 the machine stopped it.)";
+
+struct options {
+    std::array<std::string, 2> rails;
+    double seconds = 60;
+    uint64_t seed = 0;
+    unsigned outstanding = 32;
+    tamper broken = tamper::NONE;
+    bool calm = false;
+    bool quiet = false;
+};
+
+options parse(int argc, char **argv)
+{
+    options o;
+    command_line line("ufx_perftest soak", "Random operations under random faults, judged to the byte.");
+    line.list("-d,--dev", o.rails[0], "rails, comma separated", "DEVICES");
+    line.list("--peer-dev", o.rails[1], "rails of the other end; the same", "DEVICES");
+    line.seconds("--seconds", o.seconds, SECONDS_MAX, "how long (60)");
+    line.number("--seed", o.seed, {0, UINT64_MAX}, "what is done and what fails (random)");
+    line.number("--outstanding", o.outstanding, {1, 1024}, "operations at a time (32)");
+    std::string broken;
+    line.text("--break", broken, "dup, lose or corrupt: tampers with what is sent, to see it found");
+    line.flag("--calm", o.calm, "no faults");
+    line.flag("--quiet", o.quiet, "only the end");
+    line.footer(FOOTER);
+    line.parse(argc, argv);
+    const std::map<std::string, tamper> ways = {{"", tamper::NONE},
+                                                {"dup", tamper::DUPLICATE},
+                                                {"lose", tamper::LOSE},
+                                                {"corrupt", tamper::CORRUPT}};
+    if (ways.count(broken) == 0) {
+        throw usage_error("--break: '" + broken + "' is not dup, lose or corrupt");
+    }
+    o.broken = ways.at(broken);
+    if (!line.given("--seed")) {
+        o.seed = std::random_device{}();
+    }
+    if (o.rails[0].empty()) {
+        o.rails[0] = LOOPBACK_RAILS;
+    }
+    if (o.rails[1].empty()) {
+        o.rails[1] = o.rails[0];
+    }
+    return o;
+}
+
+class run {
+public:
+    explicit run(const options &wanted)
+        : wanted_(wanted), chance_(wanted.seed), oracle_(wanted.rails, CELLS, wanted.broken)
+    {
+        if (!wanted.calm) {
+            trouble_ = std::make_unique<trouble>(oracle_.session(0), oracle_.session(1),
+                                                 wanted.rails);
+        }
+    }
+
+    void go()
+    {
+        const uint64_t begin = now_ns();
+        const uint64_t end = begin + static_cast<uint64_t>(wanted_.seconds * 1e9);
+        uint64_t next_report = begin + REPORT_NS, next_check = begin + CHECK_NS;
+        for (uint64_t now = begin; now < end && !interrupted(); now = now_ns()) {
+            while (oracle_.open() < wanted_.outstanding) {
+                oracle_.post(chance_);
+            }
+            turn(now);
+            if (now >= next_report && !wanted_.quiet) {
+                std::printf("%4.0f s   %s\n", static_cast<double>(now - begin) / 1e9,
+                            summary().c_str());
+                std::fflush(stdout);
+                next_report += REPORT_NS;
+            }
+            if (now >= next_check) {
+                settle();
+                next_check = now_ns() + CHECK_NS;
+            }
+        }
+        settle();
+    }
+
+    std::string state() const { return oracle_.state(); }
+
+    std::string summary() const
+    {
+        std::string text;
+        uint64_t all = 0;
+        for (const auto &[name, count] : oracle_.ended()) {
+            all += count;
+            text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + name;
+        }
+        return std::to_string(all) + " operations, " +
+               show_size(static_cast<double>(oracle_.bytes())) + ", " +
+               std::to_string(trouble_ != nullptr ? trouble_->count() : 0) + " faults (" + text +
+               ")";
+    }
+
+private:
+    void turn(uint64_t now)
+    {
+        if (trouble_ != nullptr) {
+            trouble_->step(now, chance_);
+        }
+        oracle_.progress();
+        oracle_.reap();
+    }
+
+    /** All that is open ends, and all memory is looked at. */
+    void settle()
+    {
+        if (trouble_ != nullptr) {
+            trouble_->mend();
+        }
+        const uint64_t limit = now_ns() + PATIENCE_NS;
+        while (oracle_.open() != 0) {
+            oracle_.progress();
+            oracle_.reap();
+            if (now_ns() > limit) {
+                throw tool_error(std::to_string(oracle_.open()) +
+                                     " operations do not end, though all is mended",
+                                 EXIT_VERDICT);
+            }
+        }
+        oracle_.check_all();
+    }
+
+    options wanted_;
+    std::mt19937_64 chance_;
+    oracle oracle_;
+    std::unique_ptr<trouble> trouble_;
+};
+
+} // namespace
+
+int soak_main(int argc, char **argv)
+{
+    const options wanted = parse(argc, argv);
+    catch_signals();
+    std::printf("seed %" PRIu64 ", %s to %s\n", wanted.seed, wanted.rails[0].c_str(),
+                wanted.rails[1].c_str());
+    std::fflush(stdout);
+    run soaked(wanted);
+    try {
+        soaked.go();
+    } catch (const tool_error &error) {
+        if (error.exit_status() == EXIT_VERDICT) {
+            std::printf("%s", soaked.state().c_str());
+        }
+        std::printf("seed %" PRIu64 ", %s\n", wanted.seed, soaked.summary().c_str());
+        throw;
+    }
+    std::printf("%s\nverdict    OK: nothing lost, nothing doubled, nothing changed\n",
+                soaked.summary().c_str());
+    return EXIT_FINE;
+}
+
+} // namespace ufx::tools::soak

@@ -373,7 +373,9 @@ TEST_CASE("fake: while a lane is sealed its dump, its transport and the verdicts
           "[spine][fake][U13]")
 {
     constexpr unsigned puts = 6;
-    pair p(fake_rails(1));
+    auto options = fake_rails(1);
+    options.config.push_back({"STALL_MIN", "60s"}); // nobody asks on a slow machine what holds it up
+    pair p(options);
     REQUIRE(p.until([&] { return p.all_lanes_live(); }));
     fake::side &own = *fake::sides("wire0").at(0);
     const std::uint64_t frozen = p.failover(p.a).frozen;

@@ -151,7 +151,7 @@ struct cq {
     uint32_t arm_seen; // arm word that was acted upon
     bool armed;
     bool armed_solicited;
-    uint32_t notified_at;  // `produced` at the last event
+    uint32_t armed_at;     // the consumer index that the arm word named, as `produced` counts
     uint32_t solicited_at; // `produced` after the last solicited CQE
     uint32_t events;       // completion events written
     uint32_t async_events;
@@ -417,7 +417,7 @@ struct image {
 };
 
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 7;
+inline constexpr uint32_t image_version = 8;
 
 } // namespace ufx::swhca
 

@@ -51,24 +51,25 @@ bool has_room(core &world, cq &one) noexcept
     return one.produced - one.consumed < size;
 }
 
-// True if the program has armed since the last look.
-bool look_at_arm(core &world, cq &one, uint32_t &word) noexcept
+// Whether the program has armed since the last look.
+void look_at_arm(core &world, cq &one) noexcept
 {
+    uint32_t word = 0;
     if (one.channel == no_index || !read_word(world, one, cq_arm_word, word) ||
         word == one.arm_seen) {
-        return false;
+        return;
     }
     one.arm_seen = word;
+    one.armed_at = one.produced - ((one.produced - word) & index_mask);
     one.armed = true;
     one.armed_solicited = (word & arm_solicited_bit) != 0;
-    return true;
 }
 
 void notify(core &world, cq &one) noexcept
 {
-    one.armed = false;
-    one.notified_at = one.produced;
     raise_completion_event(world, one);
+    in_this_order(); // rather an event too many
+    one.armed = false;
 }
 
 void fail_later(core &world, qp &one) noexcept
@@ -135,8 +136,7 @@ void write_cqe(core &world, cq &one, const completion &what) noexcept
     if (what.solicited || error) {
         one.solicited_at = one.produced;
     }
-    uint32_t word = 0;
-    (void)look_at_arm(world, one, word);
+    look_at_arm(world, one);
     if (one.armed && (!one.armed_solicited || what.solicited || error)) {
         notify(world, one);
     }
@@ -226,13 +226,9 @@ void complete(core &world, qp &one, uint32_t cq_index, completion what) noexcept
 
 void check_arm(core &world, cq &one) noexcept
 {
-    uint32_t word = 0;
-    if (!look_at_arm(world, one, word)) {
-        return;
-    }
+    look_at_arm(world, one);
     uint32_t newest = one.armed_solicited ? one.solicited_at : one.produced;
-    bool unseen = ((newest - word) & index_mask) != 0 && psn_diff(newest, word & index_mask) > 0;
-    if (unseen && psn_diff(newest, one.notified_at) > 0) {
+    if (one.armed && static_cast<int32_t>(newest - one.armed_at) > 0) {
         notify(world, one);
     }
 }

@@ -16,8 +16,9 @@ namespace ufx::swhca {
 // whenever one tries to complete on it again.
 void complete(core &world, qp &one, uint32_t cq_index, completion what) noexcept;
 
-// Looks at the arm word: a program that armed after the last event and has not seen all CQEs that
-// were there is notified at once.
+// Looks at the arm word, which names the consumer index: a program that arms while CQEs wait behind
+// that is notified at once, even if an event has told of them before. A program may arm first and
+// poll a few at a time.
 void check_arm(core &world, cq &one) noexcept;
 
 // Writes the CQEs whose time has come; returns when the next is due, or UINT64_MAX.

@@ -110,6 +110,35 @@ TEST_CASE(
     CHECK_FALSE(on.a.next_completion_event());
 }
 
+TEST_CASE("swhca: a CQ that is armed while completions wait tells at once, though it told of them")
+{
+    pair on;
+    for (int i = 0; i < 3; i++) {
+        on.right.receive(on.to, 0, 64);
+        on.left.send(on.from, 8, i == 1);
+    }
+    on.fabric.step();
+    bool solicited = GENERATE(false, true);
+    CAPTURE(solicited);
+    on.b.arm(solicited);
+    on.fabric.step();
+    CHECK(on.b.next_completion_event());
+    REQUIRE(on.b.poll()); // as a program that arms first and polls a few only
+    on.b.arm(solicited);
+    on.fabric.step();
+    CHECK(on.b.next_completion_event());
+    on.fabric.step();
+    CHECK_FALSE(on.b.next_completion_event());
+    REQUIRE(on.b.poll());
+    on.b.arm(solicited);
+    on.fabric.step();
+    CHECK(on.b.next_completion_event() == !solicited); // one waits that was not solicited
+    REQUIRE(on.b.poll());
+    on.b.arm(solicited);
+    on.fabric.step();
+    CHECK_FALSE(on.b.next_completion_event());
+}
+
 TEST_CASE("swhca: a CQ that is armed for solicited completions tells of no other")
 {
     pair on;

@@ -29,6 +29,8 @@
 #include <ufx/uct_ops.h>
 #include <ufx/uct_types.h>
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -107,6 +109,24 @@ static inline ufx_status_t ufx_uct_md_query_resources(ufx_uct_md_h md,
                                                       ufx_uct_resource_t *resources, size_t *count)
 {
     return md->ops->query_resources(md, resources, count);
+}
+
+/**
+ * Lists the network interfaces that share the cable of a device: those of a RoCE or IPoIB port. Of
+ * a device that is such an interface itself there are none.
+ *
+ * @param dev_name  of one of its resources
+ * @param netdevs   NULL, or room for `*count` entries; the one whose address is used comes first
+ * @param count     in: room; out: how many there are
+ * @return UFX_OK, UFX_ERR_BUFFER_TOO_SMALL with `*count` set; UFX_ERR_UNSUPPORTED,
+ * UFX_ERR_NO_DEVICE
+ */
+static inline ufx_status_t ufx_uct_md_query_netdevs(ufx_uct_md_h md, const char *dev_name,
+                                                    ufx_uct_netdev_t *netdevs, size_t *count)
+{
+    return offsetof(ufx_uct_md_ops_t, query_netdevs) < md->ops->size
+               ? md->ops->query_netdevs(md, dev_name, netdevs, count)
+               : UFX_ERR_UNSUPPORTED;
 }
 
 /**

@@ -124,6 +124,10 @@ typedef struct ufx_uct_md_ops {
     void (*rkey_release)(ufx_uct_md_h md, const ufx_uct_rkey_bundle_t *rkey) UFX_NOEXCEPT;
     ufx_status_t (*iface_open)(ufx_uct_md_h md, const ufx_uct_iface_params_t *params,
                                ufx_uct_iface_h *iface) UFX_NOEXCEPT;
+
+    /* Added since, see above. */
+    ufx_status_t (*query_netdevs)(ufx_uct_md_h md, const char *dev_name, ufx_uct_netdev_t *netdevs,
+                                  size_t *count) UFX_NOEXCEPT;
 } ufx_uct_md_ops_t;
 
 /** What a worker offers to the ifaces that it progresses. Implemented by libufx_uct. */

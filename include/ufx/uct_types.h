@@ -145,6 +145,11 @@ typedef enum ufx_uct_device_type {
     UFX_UCT_DEVICE_SELF = 2 /**< same process only */
 } ufx_uct_device_type_t;
 
+/** A network interface of the kernel. */
+typedef struct ufx_uct_netdev {
+    char name[UFX_UCT_DEVICE_NAME_MAX]; /**< e.g. "eth0" */
+} ufx_uct_netdev_t;
+
 /** One (transport, device) pair that can be opened on an md. */
 typedef struct ufx_uct_resource {
     char tl_name[UFX_UCT_NAME_MAX];         /**< e.g. "tcp", "rc_mlx5" */

@@ -21,8 +21,8 @@ constexpr ucs::config_enum error_modes[] = {{"none", UFX_UCP_ERROR_MODE_NONE},
 constexpr ucs::config_option<config> rows[] = {
     ucs::option<&config::net_devices>(
         "NET_DEVICES", "all",
-        "Devices that are rails, in order; `all`: every network interface but loopback, by its "
-        "first address."),
+        "Devices that are rails, in order; `all`: every RDMA port, and every network interface but "
+        "loopback and those of such ports, by its first address."),
     ucs::option<&config::tls>("TLS", "all", "Transports that rails may use; `all`: any."),
     ucs::option<&config::error_mode>("ERROR_MODE", "failover",
                                      "What an ep does when a lane fails, unless it says so itself.")

@@ -28,6 +28,21 @@ bool names(const std::string &wanted, const std::string &resource)
             interface_of(wanted) == interface_of(resource));
 }
 
+std::vector<std::string> netdevs_of(ufx_uct_md_h md, const char *device)
+{
+    std::size_t count = 0;
+    (void)ufx_uct_md_query_netdevs(md, device, nullptr, &count);
+    std::vector<ufx_uct_netdev_t> found(count);
+    if (count == 0 || ufx_uct_md_query_netdevs(md, device, found.data(), &count) != UFX_OK) {
+        return {};
+    }
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < count; ++i) {
+        names.emplace_back(found[i].name);
+    }
+    return names;
+}
+
 } // namespace
 
 std::vector<ufx_uct_resource_t> resources_of(ufx_uct_md_h md)
@@ -188,6 +203,29 @@ bool context::is_same_cable(const ufx_uct_resource_t &resource) const
     });
 }
 
+// An RDMA port and its network interface are one cable, and so one rail unless both are named.
+void context::find_interfaces(bool all)
+{
+    std::vector<std::string> taken;
+    for (device &d : devices_) {
+        const std::vector<std::string> netdevs =
+            netdevs_of(domains_[d.md].handle(), d.name.c_str());
+        d.has_netdev = !netdevs.empty();
+        d.interface = d.has_netdev ? netdevs.front() : d.name;
+        taken.insert(taken.end(), netdevs.begin(), netdevs.end());
+    }
+    std::erase_if(devices_, [&](const device &d) {
+        const bool is_taken =
+            all && !d.has_netdev &&
+            std::find(taken.begin(), taken.end(), interface_of(d.name)) != taken.end();
+        if (is_taken) {
+            ufx_info("%s is no rail of its own: it is the interface of an RDMA port that is one",
+                     d.name.c_str());
+        }
+        return is_taken;
+    });
+}
+
 // Takes the domain if one of its devices becomes a rail.
 ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string> &missing,
                                    bool all)
@@ -197,7 +235,11 @@ ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string
     for (const ufx_uct_resource_t &resource : resources_of(domain.handle())) {
         if (resource.dev_type == UFX_UCT_DEVICE_SELF) {
             if (!has_self_) {
-                self_ = {index, resource.tl_name, resource.dev_name, resource.dev_type};
+                self_ = {.md = index,
+                         .transport = resource.tl_name,
+                         .name = resource.dev_name,
+                         .type = resource.dev_type,
+                         .interface = resource.dev_name};
                 has_self_ = used = true;
             }
             continue;
@@ -210,7 +252,10 @@ ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string
             continue;
         }
         if (all) {
-            devices_.push_back({index, resource.tl_name, resource.dev_name, resource.dev_type});
+            devices_.push_back({.md = index,
+                                .transport = resource.tl_name,
+                                .name = resource.dev_name,
+                                .type = resource.dev_type});
             continue;
         }
         for (const std::string &wanted : std::vector(missing)) {
@@ -223,7 +268,10 @@ ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string
                     return status;
                 }
             }
-            devices_.push_back({index, resource.tl_name, wanted, resource.dev_type});
+            devices_.push_back({.md = index,
+                                .transport = resource.tl_name,
+                                .name = wanted,
+                                .type = resource.dev_type});
             std::erase(missing, wanted);
         }
     }
@@ -281,6 +329,7 @@ ufx_status_t context::open(std::span<const ufx_uct_component_t *const> component
                   there.empty() ? "none" : there.c_str());
         return UFX_ERR_NO_DEVICE;
     }
+    find_interfaces(all);
     if (!all) { // rail order is the order in which they were named
         std::stable_sort(devices_.begin(), devices_.end(), [&](const device &a, const device &b) {
             const auto at = [&](const device &d) {

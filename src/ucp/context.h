@@ -63,6 +63,9 @@ struct device {
     std::string transport;
     std::string name;
     ufx_uct_device_type_t type = UFX_UCT_DEVICE_NET;
+    // Whose IP address it has: its own name, or of an RDMA port that of its network interface.
+    std::string interface = {};
+    bool has_netdev = false;
 };
 
 // Any thread, once it is made: devices and the list of domains do not change; memory has its own
@@ -100,6 +103,7 @@ private:
     ufx_status_t open(std::span<const ufx_uct_component_t *const> components, bool all);
     ufx_status_t check_devices() const;
     bool is_same_cable(const ufx_uct_resource_t &resource) const;
+    void find_interfaces(bool all);
     ufx_status_t offer_domain(memory_domain domain, std::vector<std::string> &missing, bool all);
     bool may_be_rail(const ufx_uct_resource_t &resource) const;
     bool wants(const ufx_uct_resource_t &resource, std::vector<std::string> &missing, bool all);

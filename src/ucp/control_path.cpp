@@ -85,7 +85,7 @@ ufx_status_t control_path::open_gate(const sockaddr_storage &address, int rail, 
 ufx_status_t control_path::listen()
 {
     for (const auto &r : worker_.rails()) {
-        sockaddr_storage address = find_device_address(r->name()).address;
+        sockaddr_storage address = find_device_address(r->interface()).address;
         if (address.ss_family == AF_UNSPEC) {
             // A device without an IP address of its own is controlled by way of the loopback.
             ufx_info("%s has no IP address: its control connections go by the loopback",

@@ -114,9 +114,9 @@ namespace {
 // transport knows.
 bool may_cross(const rail &here, const rail_address &mine, const rail_address &there)
 {
-    const bool has_subnet = mine.prefix_bits != 0 || there.prefix_bits != 0;
-    return has_subnet ? same_subnet(mine, there)
-                      : mine.transport == there.transport && here.reaches(there);
+    const bool has_subnet = here.is_bound() && (mine.prefix_bits != 0 || there.prefix_bits != 0);
+    return mine.transport == there.transport &&
+           (has_subnet ? same_subnet(mine, there) : here.reaches(there));
 }
 
 } // namespace

@@ -46,7 +46,8 @@ ufx_status_t on_data_am(void *arg, void *data, std::size_t length, unsigned flag
 } // namespace
 
 rail::rail(worker &w, const device &dev, unsigned index)
-    : worker_(w), index_(index), name_(dev.name), transport_(dev.transport), md_(dev.md)
+    : worker_(w), index_(index), name_(dev.name), interface_(dev.interface),
+      has_netdev_(dev.has_netdev), transport_(dev.transport), md_(dev.md)
 {
 }
 
@@ -232,7 +233,7 @@ void rail::take_event(const ufx_uct_iface_event_t &event)
         break;
     case UFX_UCT_IFACE_ADDR_CHANGED:
         ufx_info("%s: address changed: %s", name_.c_str(), event.text != nullptr ? event.text : "");
-        worker_.control().move_gate(index_, find_device_address(name_).address);
+        worker_.control().move_gate(index_, find_device_address(interface_).address);
         tell_peers([&](peer &p) {
             p.publish_address(index_);
             p.port_hard(index_, core::cause::ADDRESS_GONE);

@@ -38,6 +38,10 @@ public:
     worker &home() const { return worker_; }
     unsigned index() const { return index_; }
     const std::string &name() const { return name_; }
+    // Whose IP address it has, for control connections.
+    const std::string &interface() const { return interface_; }
+    // Bound to an IP address, and so to its subnet; else its transport knows whom it reaches.
+    bool is_bound() const { return !has_netdev_; }
     const std::string &transport() const { return transport_; }
     const md_ref &md() const { return md_ref_; }
     // How often its domain had been opened when the iface was.
@@ -105,6 +109,8 @@ private:
     worker &worker_;
     unsigned index_;
     std::string name_;
+    std::string interface_;
+    bool has_netdev_;
     std::string transport_;
     std::size_t md_ = 0;
     md_ref md_ref_;

@@ -482,7 +482,7 @@ rail_address worker::address_of(const rail &r) const
 {
     rail_address a = r.read_address();
     a.control = control_->address_of(r.index());
-    a.prefix_bits = find_device_address(r.name()).prefix_bits;
+    a.prefix_bits = find_device_address(r.interface()).prefix_bits;
     return a;
 }
 

@@ -234,6 +234,7 @@ consteval ufx_uct_md_ops_t make_md_ops() noexcept
         .rkey_unpack = make_slot<Md, method::rkey_unpack>(&ops::rkey_unpack),
         .rkey_release = make_slot<Md, method::rkey_release>(&ops::rkey_release),
         .iface_open = make_slot<Md, method::iface_open>(&ops::iface_open),
+        .query_netdevs = make_slot<Md, method::query_netdevs>(&ops::query_netdevs),
     };
 }
 

@@ -86,6 +86,7 @@ UFX_UCT_METHOD(mkey_pack)
 UFX_UCT_METHOD(rkey_unpack)
 UFX_UCT_METHOD(rkey_release)
 UFX_UCT_METHOD(iface_open)
+UFX_UCT_METHOD(query_netdevs)
 } // namespace method
 
 #undef UFX_UCT_METHOD

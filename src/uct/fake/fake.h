@@ -141,6 +141,7 @@ struct device_options {
     bool moderated = false;  // what has no completion ends only with what is behind it and has one
     bool tells_peer = false; // an ep that dies fails its peer, as a socket's EOF does
     uint64_t without_caps = 0; // of UFX_UCT_CAP_*: what it does not claim to have
+    std::string netdev = {};   // that shares its cable
     uint64_t network = 0;    // devices of equal networks reach each other; 0: only itself
 };
 

@@ -183,6 +183,19 @@ ufx_status_t fake_md::query_resources(ufx_uct_resource_t *resources, size_t *cou
     return give_list<ufx_uct_resource_t>(all, resources, count);
 }
 
+ufx_status_t fake_md::query_netdevs(const char *dev_name, ufx_uct_netdev_t *netdevs, size_t *count)
+{
+    const device *which = the_fabric().find(dev_name);
+    if (which == nullptr) {
+        return UFX_ERR_NO_DEVICE;
+    }
+    std::vector<ufx_uct_netdev_t> all;
+    if (!which->options.netdev.empty()) {
+        set_name(all.emplace_back().name, which->options.netdev);
+    }
+    return give_list<ufx_uct_netdev_t>(all, netdevs, count);
+}
+
 ufx_status_t fake_md::mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h *memh)
 {
     ufx_status_t status = check_host_memory(*params, true, UFX_UCT_MEM_CACHED);

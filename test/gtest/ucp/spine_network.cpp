@@ -5,7 +5,9 @@
 #include "common/skip.h"
 #include "ucp/address.h"
 #include "ucp/context.h"
+#include "ucp/worker.h"
 #include "ucs/netlink_watch.h"
+#include "uct/fake/fake.h"
 #include "uct/tcp/own_network.h"
 
 #include <algorithm>
@@ -80,6 +82,68 @@ TEST_CASE("tcp: of all devices, an interface with several addresses is one rail"
     };
     CHECK(rails("all") == std::vector<std::string>{"v0", "v1"});
     CHECK(rails("v0:10.9.0.1,v0:10.9.1.1").size() == 2); // each is one if it is named
+}
+
+// Both would be a rail each, and large transfers would be cut for two cables.
+TEST_CASE("ucp: of all devices, an RDMA port and its network interface are one rail", "[spine]")
+{
+    namespace fake = uct::fake;
+    test_tcp::own_network network;
+    if (!network.add_rail()) {
+        return skip("no network namespace with a veth pair");
+    }
+    fake::install();
+    fake::add_device("port0", {.netdev = "v0"});
+    ufx_ucp_context_params_t params{};
+    params.field_mask = UFX_UCP_CONTEXT_PARAM_DEVICES;
+    const auto rails = [&](const char *devices) {
+        params.devices = devices;
+        ufx_ucp_context_h context = nullptr;
+        REQUIRE(ufx_ucp_context_create(&params, &context) == UFX_OK);
+        std::vector<std::string> names;
+        for (const ucp::device &d : ucp::context::of(context).devices()) {
+            names.push_back(d.name);
+        }
+        ufx_ucp_context_destroy(context);
+        return names;
+    };
+    const auto has = [](const std::vector<std::string> &names, const char *name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    const auto by_default = rails("all");
+    CHECK(has(by_default, "port0"));
+    CHECK(has(by_default, "v1"));
+    CHECK(!has(by_default, "v0"));
+    CHECK(rails("v0,port0") == std::vector<std::string>{"v0", "port0"});
+    fake::reset();
+}
+
+TEST_CASE("ucp: an RDMA port has its control connections by its network interface", "[spine]")
+{
+    namespace fake = uct::fake;
+    test_tcp::own_network network;
+    if (!network.add_rail()) {
+        return skip("no network namespace with a veth pair");
+    }
+    fake::install();
+    fake::add_device("port0", {.netdev = "v0"});
+    fake::add_device("port1", {});
+    ufx_ucp_context_params_t params{};
+    params.field_mask = UFX_UCP_CONTEXT_PARAM_DEVICES;
+    params.devices = "port0,port1";
+    ufx_ucp_context_h context = nullptr;
+    REQUIRE(ufx_ucp_context_create(&params, &context) == UFX_OK);
+    ufx_ucp_worker_h worker = nullptr;
+    REQUIRE(ufx_ucp_worker_create(context, nullptr, &worker) == UFX_OK);
+    const ucp::worker_address address = ucp::worker::of(worker).make_address();
+    REQUIRE(address.rails.size() == 2);
+    CHECK(ucp::text_of(address.rails[0].control).starts_with("10.9.0.1:"));
+    CHECK(address.rails[0].prefix_bits == 24);
+    CHECK(ucp::text_of(address.rails[1].control).starts_with("127.0.0.1:"));
+    CHECK(address.rails[1].prefix_bits == 0);
+    ufx_ucp_worker_destroy(worker);
+    ufx_ucp_context_destroy(context);
+    fake::reset();
 }
 
 } // namespace ufx::test

@@ -8,12 +8,14 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <mutex>
 #include <net/if.h>
 #include <set>
 #include <string>
+#include <system_error>
 
 #include <infiniband/mlx5dv.h>
 
@@ -111,6 +113,23 @@ void forget_refusal(const std::string &name)
     refused().names.erase(name);
 }
 
+// Entries of the device's folder `net`; `dev_port` counts ports from 0.
+std::vector<std::string> netdevs_of_kernel(const char *device_path, uint8_t port)
+{
+    std::vector<std::string> found;
+    std::error_code error;
+    for (const auto &each :
+         std::filesystem::directory_iterator(std::string(device_path) + "/device/net", error)) {
+        std::ifstream file(each.path() / "dev_port");
+        int number = -1;
+        if (file >> number && number == port - 1) {
+            found.push_back(each.path().filename());
+        }
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
 } // namespace
 
 std::vector<std::string> device_names()
@@ -171,6 +190,26 @@ ucs::result<port_state> device::query_port(uint8_t port) const noexcept
                       .max_message = attr.max_msg_sz,
                       .mtu_shift = static_cast<uint8_t>(attr.active_mtu + 7),
                       .bandwidth = port_bandwidth(attr)};
+}
+
+std::vector<std::string> device::netdevs(uint8_t port) const
+{
+    const std::vector<gid_entry> table = gid_table(port);
+    std::vector<std::string> found;
+    const auto take = [&found](const std::string &name) {
+        if (!name.empty() && std::find(found.begin(), found.end(), name) == found.end()) {
+            found.push_back(name);
+        }
+    };
+    for (const unsigned index : rank_gids(table)) {
+        for (const gid_entry &one : table) {
+            take(one.index == index ? one.netdev : "");
+        }
+    }
+    for (const gid_entry &one : table) {
+        take(one.netdev);
+    }
+    return found.empty() ? netdevs_of_kernel(context_->device->ibdev_path, port) : found;
 }
 
 std::vector<gid_entry> device::gid_table(uint8_t port) const

@@ -49,6 +49,10 @@ public:
 
     [[nodiscard]] ucs::result<port_state> query_port(uint8_t port) const noexcept;
 
+    // Network interfaces on that port: those of its GIDs, the best one first; if those name none,
+    // as with InfiniBand, those that the kernel lists for it.
+    [[nodiscard]] std::vector<std::string> netdevs(uint8_t port) const;
+
     // Entries that are set.
     [[nodiscard]] std::vector<gid_entry> gid_table(uint8_t port) const;
 

@@ -136,6 +136,19 @@ ufx_status_t md::query_resources(ufx_uct_resource_t *resources, size_t *count)
     return give_list(std::span<const ufx_uct_resource_t>(all), resources, count);
 }
 
+ufx_status_t md::query_netdevs(const char *dev_name, ufx_uct_netdev_t *netdevs, size_t *count)
+{
+    const port_name wanted = parse_port_name(dev_name);
+    if (wanted.device != device_->name() || wanted.port == 0) {
+        return UFX_ERR_NO_DEVICE;
+    }
+    std::vector<ufx_uct_netdev_t> all;
+    for (const std::string &name : device_->netdevs(wanted.port)) {
+        set_name(all.emplace_back().name, name);
+    }
+    return give_list(std::span<const ufx_uct_netdev_t>(all), netdevs, count);
+}
+
 mr_owner md::register_memory(void *address, size_t length, int access) const noexcept
 {
     return mr_owner(ibv_reg_mr(pd_.get(), address, length, access));

@@ -38,6 +38,7 @@ public:
 
     ufx_status_t query(ufx_uct_md_attr_t *attr) noexcept;
     ufx_status_t query_resources(ufx_uct_resource_t *resources, size_t *count);
+    ufx_status_t query_netdevs(const char *dev_name, ufx_uct_netdev_t *netdevs, size_t *count);
     ufx_status_t mem_reg(const ufx_uct_mem_params_t *params, ufx_uct_mem_h *memh);
     ufx_status_t mem_dereg(ufx_uct_mem_h memh) noexcept;
     ufx_status_t mem_alloc(const ufx_uct_mem_params_t *params, ufx_uct_allocated_memory_t *mem);

@@ -203,3 +203,21 @@ TEST_CASE("rc: the death of a device fails all its eps at once, nobody else's, a
         CHECK(other.a().events.empty());
     });
 }
+
+TEST_CASE("rc: a port names the network interfaces that share its cable", "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        const uct_side side(resource, nullptr);
+        ufx_uct_netdev_t names[4];
+        size_t count = 4;
+        REQUIRE(ufx_uct_md_query_netdevs(side.md, "mlx5_0:1", names, &count) == UFX_OK);
+        REQUIRE(count == 1);
+        CHECK(std::string(names[0].name) == "lo"); // that of the software ConnectX
+        count = 0;
+        CHECK(ufx_uct_md_query_netdevs(side.md, "mlx5_0:1", names, &count) ==
+              UFX_ERR_BUFFER_TOO_SMALL);
+        CHECK(count == 1);
+        CHECK(ufx_uct_md_query_netdevs(side.md, "mlx5_7:1", names, &count) == UFX_ERR_NO_DEVICE);
+        CHECK(ufx_uct_md_query_netdevs(side.md, "lo", names, &count) == UFX_ERR_NO_DEVICE);
+    });
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Setting up and taking down. Times are short, so that a case takes a few of them and no more.
+// Setting up and taking down.
 #include "world.h"
 
 #include <array>
@@ -14,7 +14,7 @@ using clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds patience{60};
 
-constexpr ufx_ucp_config_entry_t settings[] = {
+constexpr ufx_ucp_config_entry_t short_times[] = {
     {"RAIL_GRACE", "20ms"},
     {"RAIL_HOLDOFF", "10ms"},
     {"RAIL_HOLDOFF_MAX", "40ms"},
@@ -25,6 +25,11 @@ constexpr ufx_ucp_config_entry_t settings[] = {
     {"RNDV_THRESH", "128kb"},
     {"IB_TIMEOUT", "8"},
     {"IB_RETRY_COUNT", "2"},
+};
+
+// A rail that fails again and again stays out longer and longer: not here.
+constexpr ufx_ucp_config_entry_t usual_times[] = {
+    {"RAIL_PENALTY_HALF_LIFE", "100ms"},
 };
 
 void must(ufx_status_t status, const char *what)
@@ -81,10 +86,10 @@ void waiter::posted(ufx_status_t answer)
     }
 }
 
-world::world(const std::string &senders_rails, const std::string &receivers_rails)
+world::world(const std::string &senders_rails, const std::string &receivers_rails, times which)
 {
-    open(sender, senders_rails);
-    open(receiver, receivers_rails);
+    open(sender, senders_rails, which);
+    open(receiver, receivers_rails, which);
     connect();
 }
 
@@ -95,13 +100,14 @@ world::~world()
     }
 }
 
-void world::open(side &s, const std::string &rails)
+void world::open(side &s, const std::string &rails, times which)
 {
     ufx_ucp_context_params_t context{};
     context.field_mask = UFX_UCP_CONTEXT_PARAM_DEVICES | UFX_UCP_CONTEXT_PARAM_CONFIG;
     context.devices = rails.c_str();
-    context.config = settings;
-    context.config_count = std::size(settings);
+    context.config = which == times::SHORT ? short_times : usual_times;
+    context.config_count =
+        which == times::SHORT ? std::size(short_times) : std::size(usual_times);
     must(ufx_ucp_context_create(&context, &s.context), "context");
     ufx_ucp_worker_params_t worker{};
     worker.field_mask = UFX_UCP_WORKER_PARAM_EP_ACCEPT;
@@ -135,9 +141,8 @@ void world::share(side &owner, side &user)
     user.peer_address = reinterpret_cast<std::uintptr_t>(owner.memory);
 }
 
-void world::connect()
+ufx_ucp_ep_h world::make_ep()
 {
-    receiver.ep = nullptr;
     void *address = nullptr;
     std::size_t length = 0;
     must(ufx_ucp_worker_get_address(receiver.worker, &address, &length), "address");
@@ -147,9 +152,17 @@ void world::connect()
     ep.address_length = length;
     ep.event_cb = on_event;
     ep.event_arg = &sender;
-    const ufx_status_t status = ufx_ucp_ep_create(sender.worker, &ep, &sender.ep);
+    ufx_ucp_ep_h made = nullptr;
+    const ufx_status_t status = ufx_ucp_ep_create(sender.worker, &ep, &made);
     ufx_ucp_worker_release_address(receiver.worker, address);
     must(status, "endpoint");
+    return made;
+}
+
+void world::connect()
+{
+    receiver.ep = nullptr;
+    sender.ep = make_ep();
     if (!until([&] { return receiver.ep != nullptr && is_whole(); })) {
         throw std::runtime_error("the rails do not come up:\n" + state());
     }

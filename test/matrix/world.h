@@ -44,8 +44,11 @@ class world {
 public:
     static constexpr std::size_t memory_bytes = 4 << 20;
 
-    // Devices of each side, comma separated. Throws std::runtime_error.
-    world(const std::string &senders_rails, const std::string &receivers_rails);
+    // Devices of each side, comma separated; with short times, so that a case takes a few of them and
+    // no more, or with those that users have. Throws std::runtime_error.
+    enum class times { SHORT, USUAL };
+    world(const std::string &senders_rails, const std::string &receivers_rails,
+          times which = times::SHORT);
     ~world();
     world(const world &) = delete;
     world &operator=(const world &) = delete;
@@ -59,13 +62,15 @@ public:
     bool is_whole() const;
     // Another ep, in place of one that was closed. Throws std::runtime_error.
     void connect();
+    // One more from the sender, the receiver's end of which nobody asks for.
+    ufx_ucp_ep_h make_ep();
     std::string state() const;
 
     side sender;
     side receiver;
 
 private:
-    void open(side &s, const std::string &rails);
+    void open(side &s, const std::string &rails, times which);
     static void share(side &owner, side &user);
     static void close(side &s);
 };

@@ -50,7 +50,7 @@ def main():
         run_cases(checks, "test_ib", "[hca]")
     if os.path.exists(os.path.join(BUILD, "test_ucp")):
         # All operations, and each against each fault, over two rails of rc_mlx5.
-        run_cases(checks, "test_ucp", "[data][tcp]~tcp:*,[rails]",
+        run_cases(checks, "test_ucp", "[data][tcp]~tcp:*,[rails],[fabric]",
                   environment={"UFX_TEST_RAILS": "mlx5_0:1,mlx5_1:1"})
     for transport in ("rc_mlx5", "rc_verbs"):
         measure(checks, transport)

@@ -10,17 +10,17 @@ UCS_INT_SOURCES = $(UNIT_ucs_config) $(UNIT_ucs_system) \
 	%D%/acceptor.h %D%/backoff.h %D%/bytes.h %D%/clock.h %D%/config.h %D%/config_file.h %D%/config_parse.h \
 	%D%/entry.h %D%/event_loop.h %D%/fake_clock.h %D%/fd.h %D%/guarded_copy.h %D%/handle_table.h %D%/list.h \
 	%D%/log.h %D%/log_capture.h %D%/mailbox.h %D%/mapping.h %D%/memory_watch.h %D%/module.h \
-	%D%/mpsc_queue.h %D%/registration_cache.h \
+	%D%/mpsc_queue.h %D%/registration_cache.h %D%/route.h \
 	%D%/netlink_watch.h %D%/owner.h %D%/pool.h %D%/prng.h %D%/range_set.h %D%/result.h \
 	%D%/timer_wheel.h %D%/trace_point.h %D%/uuid.h
 libucs_int_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS)
 libucs_int_la_LIBADD = $(LIBNL_LIBS)
 if HAVE_LIBNL
-libucs_int_la_SOURCES = %D%/netlink_watch.cpp
+libucs_int_la_SOURCES = %D%/netlink_watch.cpp %D%/route.cpp
 EXTRA_DIST += %D%/netlink_watch_none.cpp
 else
 libucs_int_la_SOURCES = %D%/netlink_watch_none.cpp
-EXTRA_DIST += %D%/netlink_watch.cpp
+EXTRA_DIST += %D%/netlink_watch.cpp %D%/route.cpp
 endif
 
 lib_LTLIBRARIES += libufx_ucs.la

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Interfaces in a build without libnl: everything is UNSUPPORTED.
 #include "netlink_watch.h"
+#include "route.h"
 
 namespace ufx::ucs {
 
@@ -28,6 +29,12 @@ int netlink_watch::event_fd() const noexcept
 result<void> netlink_watch::dispatch()
 {
     return UFX_ERR_UNSUPPORTED;
+}
+
+route_state find_route(const std::string &, std::span<const std::byte>,
+                       std::span<const std::byte>) noexcept
+{
+    return route_state::unknown;
 }
 
 } // namespace ufx::ucs

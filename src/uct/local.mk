@@ -62,7 +62,8 @@ endif
 if IB
 noinst_LTLIBRARIES += libuct_ib.la
 UNIT_ib_common = %D%/ib/common/address.cpp %D%/ib/common/async_monitor.cpp \
-	%D%/ib/common/config.cpp %D%/ib/common/device.cpp %D%/ib/common/gid.cpp %D%/ib/common/md.cpp \
+	%D%/ib/common/config.cpp %D%/ib/common/device.cpp %D%/ib/common/gid.cpp \
+	%D%/ib/common/known_routes.cpp %D%/ib/common/md.cpp \
 	%D%/ib/common/rc_port.cpp %D%/ib/common/rc_qp.cpp %D%/ib/common/rc_resources.cpp \
 	%D%/ib/common/receive_buffers.cpp %D%/ib/common/send_request.cpp
 UNIT_ib_mlx5 = %D%/ib/mlx5/atomic_caps.cpp %D%/ib/mlx5/completion_queue.cpp %D%/ib/mlx5/rc_mlx5.cpp %D%/ib/mlx5/send_queue.cpp \
@@ -72,7 +73,7 @@ UNIT_ib_verbs = %D%/ib/verbs/rc_verbs.cpp %D%/ib/verbs/send_queue.cpp \
 UCT_IB_SOURCES = $(UNIT_ib_common) $(UNIT_ib_mlx5) $(UNIT_ib_verbs) \
 	%D%/ib/common/address.h %D%/ib/common/am_header.h %D%/ib/common/async_monitor.h \
 	%D%/ib/common/atomic_request.h \
-	%D%/ib/common/config.h %D%/ib/common/device.h %D%/ib/common/gid.h %D%/ib/common/md.h \
+	%D%/ib/common/config.h %D%/ib/common/device.h %D%/ib/common/gid.h %D%/ib/common/known_routes.h %D%/ib/common/md.h \
 	%D%/ib/common/psn.h %D%/ib/common/qp_table.h %D%/ib/common/rc_ep.h \
 	%D%/ib/common/rc_ep_atomic_impl.h %D%/ib/common/rc_ep_impl.h \
 	%D%/ib/common/rc_ep_post_impl.h %D%/ib/common/rc_iface.h \

@@ -12,6 +12,7 @@ test_ucs_SOURCES = \
 	%D%/test_queues.cpp \
 	%D%/test_registration_cache.cpp \
 	%D%/test_result.cpp \
+	%D%/test_route.cpp \
 	%D%/test_system.cpp \
 	%D%/test_version.cpp
 test_ucs_CPPFLAGS = $(TEST_CPPFLAGS)

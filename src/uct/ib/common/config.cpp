@@ -25,6 +25,7 @@ struct shared_rows {
     unsigned service_level;
     unsigned traffic_class;
     unsigned hop_limit;
+    bool asks_routes;
     bool async_events;
     bool fail_on_event;
     bool reg_cache;
@@ -78,6 +79,10 @@ constexpr ucs::config_option<shared_rows> shared_options[] = {
         .range(0, 255),
     ucs::option<&shared_rows::hop_limit>("HOP_LIMIT", "255", "Hop limit of RoCE packets.")
         .range(0, 255),
+    ucs::option<&shared_rows::asks_routes>(
+        "ROCE_ROUTES", "y",
+        "A RoCE peer is reachable only if the kernel has a route "
+        "to it by the port's network interface; n: always."),
     ucs::option<&shared_rows::async_events>("ASYNC_EVENTS", "y",
                                             "Act on asynchronous events of the device; n: only log "
                                             "them."),
@@ -202,6 +207,7 @@ ucs::result<rc_config> read_config(rc_kind kind, std::span<const ufx_uct_config_
     made.service_level = static_cast<uint8_t>(shared->service_level);
     made.traffic_class = static_cast<uint8_t>(shared->traffic_class);
     made.hop_limit = static_cast<uint8_t>(shared->hop_limit);
+    made.asks_routes = shared->asks_routes;
     made.async_events = shared->async_events;
     made.fail_on_event = shared->async_events && shared->fail_on_event;
     made.path_mtu = as_mtu(own->path_mtu);

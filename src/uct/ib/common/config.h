@@ -39,6 +39,7 @@ struct rc_config {
     unsigned fc_window;     // messages that a peer may send before it hears that they were handled
     unsigned max_reads;     // outstanding reads and atomics of peers here
     unsigned max_own_reads; // outstanding reads and atomics to a peer
+    bool asks_routes;       // a RoCE peer is reachable if there is a route to it
     bool blueflame;
     wish extended_atomics;
     bool async_events;  // events of the device are heard at all

@@ -59,7 +59,8 @@ public:
     method_of<&ep_ops::fence> fence;
     method_of<&ep_ops::check> check;
     method_of<&ep_ops::get_address> get_address;
-    method_of<&ep_ops::connect_to_ep> connect_to_ep;
+    ufx_status_t connect_to_ep(const void *device_addr, const void *iface_addr,
+                               const void *ep_addr);
     method_of<&ep_ops::query> query;
     ufx_status_t flush(unsigned flags, ufx_uct_completion_t *comp);
     void destroy() noexcept;

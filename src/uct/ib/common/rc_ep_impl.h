@@ -100,8 +100,7 @@ ufx_status_t rc_ep<Hw>::get_address(void *ep_addr) noexcept
 }
 
 template <class Hw>
-ufx_status_t rc_ep<Hw>::connect_to_ep(const void *device_addr, const void *,
-                                      const void *ep_addr) noexcept
+ufx_status_t rc_ep<Hw>::connect_to_ep(const void *device_addr, const void *, const void *ep_addr)
 {
     if (connected_ || this->is_failed()) {
         return this->is_failed() ? this->failed_status() : UFX_ERR_ALREADY_EXISTS;
@@ -112,7 +111,7 @@ ufx_status_t rc_ep<Hw>::connect_to_ep(const void *device_addr, const void *,
         return UFX_ERR_BAD_MESSAGE;
     }
     const rc_port &port = this->iface().port();
-    if (!port.reaches(*peer_port)) {
+    if (!this->iface().reaches(*peer_port)) {
         return UFX_ERR_NET_UNREACHABLE;
     }
     if (peer->seg_size < this->iface().config().seg_size) {

@@ -42,7 +42,7 @@ public:
     ufx_status_t query(ufx_uct_iface_attr_t *attr) noexcept;
     ufx_status_t get_device_address(void *addr) noexcept;
     ufx_status_t get_address(void *addr) noexcept;
-    int is_reachable(const void *device_addr, const void *iface_addr) noexcept;
+    int is_reachable(const void *device_addr, const void *iface_addr);
     ufx_status_t event_fd_get(int *fd) noexcept;
     ufx_status_t event_arm(unsigned events) noexcept;
     ufx_status_t flush(unsigned flags, ufx_uct_completion_t *comp);
@@ -64,6 +64,9 @@ public:
     [[nodiscard]] const rc_resources &resources() const noexcept { return resources_; }
 
     [[nodiscard]] const rc_port &port() const noexcept { return port_; }
+
+    // Throws bad_alloc.
+    [[nodiscard]] bool reaches(const port_address &peer) { return port_.reaches(peer); }
 
     // A connection was made with that one of the port's choices.
     void adopt_gid(size_t choice) noexcept;

@@ -169,7 +169,7 @@ ufx_status_t rc_iface<Hw>::get_address(void *) noexcept
 }
 
 template <class Hw>
-int rc_iface<Hw>::is_reachable(const void *device_addr, const void *) noexcept
+int rc_iface<Hw>::is_reachable(const void *device_addr, const void *)
 {
     const auto peer = device_addr == nullptr ? std::nullopt : unpack_port(device_addr);
     return peer && port_.reaches(*peer) ? 1 : 0;

@@ -34,7 +34,8 @@ std::vector<gid_entry> usable_gids(const std::vector<gid_entry> &table, int want
 } // namespace
 
 rc_port::rc_port(const device &on, uint8_t port, const rc_config &config) noexcept
-    : device_(&on), number_(port), wanted_index_(config.gid_index), mtu_limit_(config.path_mtu)
+    : device_(&on), number_(port), wanted_index_(config.gid_index), mtu_limit_(config.path_mtu),
+      asks_routes_(config.asks_routes)
 {
 }
 
@@ -137,13 +138,14 @@ void rc_port::adopt(size_t choice) noexcept
              usable_[chosen_].index, gid_text(usable_[chosen_].gid).data());
 }
 
-bool rc_port::reaches(const port_address &peer) const noexcept
+bool rc_port::reaches(const port_address &peer)
 {
     if (peer.ethernet != state_.ethernet) {
         return false;
     }
-    return state_.ethernet ||
-           std::memcmp(peer.gid.data(), usable_[chosen_].gid.data(), subnet_prefix) == 0;
+    return state_.ethernet
+               ? !asks_routes_ || routes_.has(usable_[chosen_], peer.gid)
+               : std::memcmp(peer.gid.data(), usable_[chosen_].gid.data(), subnet_prefix) == 0;
 }
 
 } // namespace ufx::uct::ib

@@ -5,6 +5,7 @@
 
 #include "config.h"
 #include "device.h"
+#include "known_routes.h"
 #include "rc_qp.h"
 
 #include "ucs/clock.h"
@@ -47,8 +48,9 @@ public:
     // The last refresh failed: the address is not known to be true.
     [[nodiscard]] bool is_stale() const noexcept { return failed_; }
 
-    // Could a peer with this address be reached?
-    [[nodiscard]] bool reaches(const port_address &peer) const noexcept;
+    // Could a peer with this address be reached? With RoCE: there is a route to it by the network
+    // interface of the GID. With InfiniBand: it is in the same subnet. Throws bad_alloc.
+    [[nodiscard]] bool reaches(const port_address &peer);
 
 private:
     rc_port(const device &on, uint8_t port, const rc_config &config) noexcept;
@@ -61,6 +63,8 @@ private:
     uint8_t number_;
     int wanted_index_; // -1: choose
     size_t mtu_limit_; // 0: the port's
+    bool asks_routes_;
+    known_routes routes_;
     port_state state_{};
     std::vector<gid_entry> usable_; // best first
     size_t chosen_ = 0;             // of usable_

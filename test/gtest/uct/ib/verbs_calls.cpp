@@ -33,6 +33,7 @@ region_count regions{};
 event_reads reads;
 bool interrupt_read = false;
 bool netdevs_hidden = false;
+unsigned netdev_given = 0;
 std::function<void(ibv_async_event &)> change_event;
 int changes_left = 0;
 std::function<bool()> may_acknowledge; // empty: always
@@ -251,6 +252,12 @@ ibv_qp *last_connected()
     return connected_last;
 }
 
+void set_netdev(unsigned index)
+{
+    const std::lock_guard lock(guard);
+    netdev_given = index;
+}
+
 void hide_netdevs(bool hidden)
 {
     const std::lock_guard lock(guard);
@@ -330,8 +337,8 @@ UFX_API int _ibv_query_gid_ex(ibv_context *context, uint32_t port, uint32_t inde
     const int error =
         pass("_ibv_query_gid_ex", _ibv_query_gid_ex, context, port, index, entry, flags, size);
     const std::lock_guard lock(guard);
-    if (error == 0 && netdevs_hidden) {
-        entry->ndev_ifindex = 0;
+    if (error == 0 && (netdevs_hidden || netdev_given != 0)) {
+        entry->ndev_ifindex = netdevs_hidden ? 0 : netdev_given;
     }
     return error;
 }

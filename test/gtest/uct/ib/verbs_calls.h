@@ -76,6 +76,8 @@ public:
 
 // Whether GIDs name no network interface.
 void hide_netdevs(bool hidden);
+// The network interface that all GIDs name; 0: their own.
+void set_netdev(unsigned index);
 
 // While it lives, devices that are opened have what `change` makes of their attributes.
 class changed_device {

@@ -12,6 +12,7 @@ AC_DEFUN([UFX_SUMMARY], [
     rdma           $ufx_rdma
     software HCA   $have_swhca
     netlink watch  $have_libnl
+    NUMA nodes     $have_topology
     tools          $enable_tools
     tests          Catch2: $have_catch2, UCX beside us: $have_ucx, fuzz: $enable_fuzz
     sanitizers     ASan+UBSan: $enable_asan, TSan: $enable_tsan

@@ -6,6 +6,7 @@
 #include "ucp/dump.h"
 #include "ucs/config_parse.h"
 #include "ucs/log.h"
+#include "ucs/topology.h"
 
 #include <algorithm>
 #include <cstring>
@@ -134,6 +135,19 @@ ufx_status_t context::reopen(std::size_t domain, const md_ref &lost)
     return UFX_OK;
 }
 
+int context::node_for_memory() const
+{
+    const ucs::topology *machine = ucs::topology::of_machine();
+    if (machine == nullptr || devices_.empty()) {
+        return -1;
+    }
+    std::vector<int> nodes;
+    for (const device &d : devices_) {
+        nodes.push_back(d.numa_node);
+    }
+    return nodes[machine->nearest(ucs::current_node(), nodes)];
+}
+
 bool context::may_be_rail(const ufx_uct_resource_t &resource) const
 {
     const auto &tls = cfg_.tls;
@@ -255,7 +269,8 @@ ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string
             devices_.push_back({.md = index,
                                 .transport = resource.tl_name,
                                 .name = resource.dev_name,
-                                .type = resource.dev_type});
+                                .type = resource.dev_type,
+                                .numa_node = resource.numa_node});
             continue;
         }
         for (const std::string &wanted : std::vector(missing)) {
@@ -271,7 +286,8 @@ ufx_status_t context::offer_domain(memory_domain domain, std::vector<std::string
             devices_.push_back({.md = index,
                                 .transport = resource.tl_name,
                                 .name = wanted,
-                                .type = resource.dev_type});
+                                .type = resource.dev_type,
+                                .numa_node = resource.numa_node});
             std::erase(missing, wanted);
         }
     }

@@ -66,6 +66,7 @@ struct device {
     // Whose IP address it has: its own name, or of an RDMA port that of its network interface.
     std::string interface = {};
     bool has_netdev = false;
+    int numa_node = -1;
 };
 
 // Any thread, once it is made: devices and the list of domains do not change; memory has its own
@@ -87,6 +88,9 @@ public:
     const device *self_device() const { return has_self_ ? &self_ : nullptr; }
     // One of the domains does.
     bool needs_memh() const { return needs_memh_; }
+    // The node of the device that is nearest to the caller's processor, for memory that transfers
+    // use; -1: no matter.
+    int node_for_memory() const;
     std::span<const ufx_uct_config_entry_t> uct_entries() const { return uct_entries_; }
     // The device of a domain has failed: opens it again and registers all memory there, unless
     // another worker did so since `lost`.

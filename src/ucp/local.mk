@@ -6,6 +6,7 @@ include $(srcdir)/src/ucp/spine.mk
 
 # Everything but the core, for the library and for tests of its inside.
 noinst_LTLIBRARIES += libucp_int.la
+libucp_int_la_LIBADD = libucs_topology.la
 if UNITY
 UCP_REPLACED_COMPILED = unity/ucp_replaced.cpp
 nodist_libucp_int_la_SOURCES = unity/ucp_tx.cpp unity/ucp_rx.cpp unity/ucp_ops.cpp \

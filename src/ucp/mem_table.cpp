@@ -10,6 +10,7 @@
 #include "ucs/bytes.h"
 #include "ucs/entry.h"
 #include "ucs/log.h"
+#include "ucs/topology.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +21,6 @@ namespace ufx::ucp {
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
 constexpr std::uint64_t all_rights =
     UFX_UCP_MEM_REMOTE_WRITE | UFX_UCP_MEM_REMOTE_READ | UFX_UCP_MEM_REMOTE_ATOMIC;
 
@@ -67,9 +67,6 @@ mem_table::~mem_table()
         ufx_warn("memory %p of %zu bytes was still mapped when its context ended",
                  static_cast<void *>(memory.address_), memory.length_);
         deregister_all(memory);
-        if (memory.allocated_) {
-            std::free(memory.address_);
-        }
         delete &memory;
     });
 }
@@ -145,15 +142,15 @@ ucs::result<mem *> mem_table::map(const ufx_ucp_mem_params_t &params)
     auto memory = std::make_unique<mem>();
     memory->length_ = params.length;
     memory->rights_ = has_flags ? params.flags & all_rights : all_rights;
-    memory->allocated_ = allocate;
     memory->address_ = static_cast<std::byte *>(params.address);
     if (allocate) {
-        void *fresh = nullptr;
-        if (::posix_memalign(&fresh, page_bytes, params.length) != 0) {
+        auto pages = ucs::mapping::anonymous(params.length);
+        if (!pages) {
             return UFX_ERR_NO_MEMORY;
         }
-        std::memset(fresh, 0, params.length);
-        memory->address_ = static_cast<std::byte *>(fresh);
+        memory->pages_ = *std::move(pages);
+        memory->address_ = static_cast<std::byte *>(memory->pages_.data());
+        (void)ucs::prefer_node(memory->address_, params.length, context_.node_for_memory());
     }
     return keep(std::move(memory));
 }
@@ -177,9 +174,6 @@ ucs::result<mem *> mem_table::keep(std::unique_ptr<mem> memory)
     }
     mapped_.erase(memory.get());
     deregister_all(*memory);
-    if (memory->allocated_) {
-        std::free(memory->address_);
-    }
     return status;
 }
 
@@ -215,9 +209,6 @@ ufx_status_t mem_table::unmap(mem &memory)
     table_.erase(memory.id_);
     mapped_.erase(&memory);
     deregister_all(memory);
-    if (memory.allocated_) {
-        std::free(memory.address_);
-    }
     return UFX_OK;
 }
 

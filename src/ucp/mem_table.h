@@ -7,6 +7,7 @@
 #include "ucp/handles.h"
 #include "ucp/uct_owners.h"
 #include "ucs/handle_table.h"
+#include "ucs/mapping.h"
 #include "ucs/owner.h"
 #include "ucs/result.h"
 
@@ -72,7 +73,7 @@ private:
     std::size_t length_ = 0;
     std::uint64_t rights_ = 0; // of peers
     bool is_written_ = true;   // by the device, for this side
-    bool allocated_ = false;
+    ucs::mapping pages_;       // if it was allocated here
     bool local_only_ = false; // only where a device needs local buffers registered
     std::vector<registration> registrations_; // does not grow any more once it is mapped
 };

@@ -23,6 +23,18 @@ libucs_int_la_SOURCES = %D%/netlink_watch_none.cpp
 EXTRA_DIST += %D%/netlink_watch.cpp %D%/route.cpp
 endif
 
+# A library of its own: only what places memory needs hwloc and libnuma.
+noinst_LTLIBRARIES += libucs_topology.la
+libucs_topology_la_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS) $(NUMA_CFLAGS)
+if HAVE_TOPOLOGY
+libucs_topology_la_SOURCES = %D%/topology.cpp %D%/topology.h
+libucs_topology_la_LIBADD = $(HWLOC_LIBS) $(NUMA_LIBS)
+EXTRA_DIST += %D%/topology_none.cpp
+else
+libucs_topology_la_SOURCES = %D%/topology_none.cpp %D%/topology.h
+EXTRA_DIST += %D%/topology.cpp
+endif
+
 lib_LTLIBRARIES += libufx_ucs.la
 UNIT_ucs_process = %D%/clock.cpp %D%/config_print.cpp %D%/config_registry.cpp %D%/log.cpp \
 	%D%/status.cpp %D%/trace_point.cpp %D%/version.cpp

@@ -61,6 +61,7 @@ endif
 # The RDMA transports are a module, so that a machine without rdma-core can load the rest.
 if IB
 noinst_LTLIBRARIES += libuct_ib.la
+libuct_ib_la_LIBADD = libucs_topology.la
 UNIT_ib_common = %D%/ib/common/address.cpp %D%/ib/common/async_monitor.cpp \
 	%D%/ib/common/config.cpp %D%/ib/common/device.cpp %D%/ib/common/gid.cpp \
 	%D%/ib/common/known_routes.cpp %D%/ib/common/md.cpp \

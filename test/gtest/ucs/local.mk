@@ -14,7 +14,8 @@ test_ucs_SOURCES = \
 	%D%/test_result.cpp \
 	%D%/test_route.cpp \
 	%D%/test_system.cpp \
+	%D%/test_topology.cpp \
 	%D%/test_version.cpp
 test_ucs_CPPFLAGS = $(TEST_CPPFLAGS)
-test_ucs_LDADD = $(TEST_LIBS) libucs_int.la libufx_ucs.la $(UFX_SYS_LIBS)
+test_ucs_LDADD = $(TEST_LIBS) libucs_topology.la libucs_int.la libufx_ucs.la $(UFX_SYS_LIBS)
 $(test_ucs_OBJECTS): $(CATCH_PCH)

@@ -3,6 +3,7 @@
 #include "device.h"
 
 #include "ucs/log.h"
+#include "ucs/topology.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -173,9 +174,17 @@ bool device::is_mlx5() const noexcept
 
 int device::numa_node() const
 {
-    std::ifstream file(std::string(context_->device->ibdev_path) + "/device/numa_node");
+    const std::string folder = std::string(context_->device->ibdev_path) + "/device/";
+    std::ifstream file(folder + "numa_node");
     int node = -1;
-    return file >> node ? node : -1;
+    if (file >> node && node >= 0) {
+        return node;
+    }
+    std::string processors;
+    const auto *machine = ucs::topology::of_machine();
+    const bool is_told =
+        machine != nullptr && std::ifstream(folder + "local_cpulist") >> processors;
+    return is_told ? machine->node_of(processors) : -1;
 }
 
 ucs::result<port_state> device::query_port(uint8_t port) const noexcept

@@ -44,7 +44,7 @@ public:
 
     [[nodiscard]] bool is_mlx5() const noexcept;
 
-    // -1 if it is not known.
+    // By the kernel, or else by the processors that are near to it. -1 if it is not known.
     [[nodiscard]] int numa_node() const;
 
     [[nodiscard]] ucs::result<port_state> query_port(uint8_t port) const noexcept;

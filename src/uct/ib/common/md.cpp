@@ -8,6 +8,7 @@
 #include "ucs/bytes.h"
 #include "ucs/entry.h"
 #include "ucs/log.h"
+#include "ucs/topology.h"
 #include "uct/base/config.h"
 
 #include <cerrno>
@@ -275,6 +276,7 @@ ufx_status_t md::mem_alloc(const ufx_uct_mem_params_t *params, ufx_uct_allocated
     if (address == nullptr) {
         return UFX_ERR_NO_MEMORY;
     }
+    static_cast<void>(ucs::prefer_node(address, length, device_->numa_node()));
     ufx_uct_mem_params_t all = *params;
     all.field_mask |= UFX_UCT_MEM_PARAM_ADDRESS;
     all.address = address;

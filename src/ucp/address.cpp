@@ -3,13 +3,13 @@
 #include "ucp/address.h"
 
 #include "ucs/bytes.h"
+#include "ucs/interface_addresses.h"
 
 #include <ufx/ucp.h>
 
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cstring>
-#include <ifaddrs.h>
 #include <memory>
 #include <netinet/in.h>
 #include <string_view>
@@ -311,50 +311,28 @@ sockaddr_storage without_port(sockaddr_storage address)
 
 namespace {
 
-std::uint8_t count_bits(const void *mask, std::size_t bytes)
+// Fills `found` if that entry is the wanted address, or without one a better address than before.
+void take_address(const ucs::interface_address &entry, const std::string &wanted,
+                  device_address &found)
 {
-    unsigned bits = 0;
-    for (std::size_t i = 0; i < bytes; ++i) {
-        bits +=
-            static_cast<unsigned>(__builtin_popcount(static_cast<const std::uint8_t *>(mask)[i]));
-    }
-    return static_cast<std::uint8_t>(bits);
-}
-
-// Fills `found` if that entry is an address of the interface, and the wanted one if one is.
-bool take_address(const ifaddrs &entry, const std::string &wanted, device_address &found)
-{
-    if (entry.ifa_addr == nullptr || entry.ifa_netmask == nullptr) {
-        return false;
-    }
-    const int family = entry.ifa_addr->sa_family;
     char text[INET6_ADDRSTRLEN] = "";
-    sockaddr_storage address{};
-    std::uint8_t bits = 0;
+    const int family = entry.address.ss_family;
     if (family == AF_INET) {
-        std::memcpy(&address, entry.ifa_addr, sizeof(sockaddr_in));
-        (void)inet_ntop(AF_INET, &v4(address).sin_addr, text, sizeof(text));
-        bits = count_bits(&reinterpret_cast<const sockaddr_in *>(entry.ifa_netmask)->sin_addr, 4);
-    } else if (family == AF_INET6) {
-        std::memcpy(&address, entry.ifa_addr, sizeof(sockaddr_in6));
-        (void)inet_ntop(AF_INET6, &v6(address).sin6_addr, text, sizeof(text));
-        bits =
-            count_bits(&reinterpret_cast<const sockaddr_in6 *>(entry.ifa_netmask)->sin6_addr, 16);
-        if (wanted.empty() && IN6_IS_ADDR_LINKLOCAL(&v6(address).sin6_addr)) {
-            return false;
-        }
+        (void)inet_ntop(AF_INET, &v4(entry.address).sin_addr, text, sizeof(text));
     } else {
-        return false;
+        (void)inet_ntop(AF_INET6, &v6(entry.address).sin6_addr, text, sizeof(text));
+        if (wanted.empty() && IN6_IS_ADDR_LINKLOCAL(&v6(entry.address).sin6_addr)) {
+            return;
+        }
     }
     const bool better = wanted.empty()
                             ? found.address.ss_family == AF_UNSPEC ||
                                   (family == AF_INET && found.address.ss_family == AF_INET6)
                             : wanted == text;
     if (better) {
-        found.address = address;
-        found.prefix_bits = bits;
+        found.address = entry.address;
+        found.prefix_bits = static_cast<std::uint8_t>(entry.prefix_length);
     }
-    return better;
 }
 
 } // namespace
@@ -375,16 +353,11 @@ device_address find_device_address(const std::string &device_name)
         found.prefix_bits = 8;
         return found;
     }
-    ifaddrs *list = nullptr;
-    if (getifaddrs(&list) != 0) {
-        return found;
-    }
-    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, &freeifaddrs);
-    for (const ifaddrs *entry = list; entry != nullptr; entry = entry->ifa_next) {
-        // An address may carry a label such as "eth0:1" in place of its interface's name.
-        const std::string_view label = entry->ifa_name;
-        if (found.interface == label.substr(0, label.find(':'))) {
-            (void)take_address(*entry, wanted, found);
+    const auto entries = ucs::list_interface_addresses();
+    for (std::size_t i = 0; entries && i < entries->size(); ++i) {
+        const ucs::interface_address &entry = (*entries)[i];
+        if (found.interface == entry.interface) {
+            take_address(entry, wanted, found);
         }
     }
     return found;

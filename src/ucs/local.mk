@@ -3,12 +3,12 @@
 # exists once a process.
 noinst_LTLIBRARIES += libucs_int.la
 UNIT_ucs_config = %D%/config.cpp %D%/config_file.cpp %D%/config_parse.cpp %D%/result.cpp
-UNIT_ucs_system = %D%/acceptor.cpp %D%/entry.cpp %D%/event_loop.cpp %D%/fd.cpp %D%/guarded_copy.cpp \
+UNIT_ucs_system = %D%/acceptor.cpp %D%/entry.cpp %D%/event_loop.cpp %D%/fd.cpp %D%/guarded_copy.cpp %D%/interface_addresses.cpp \
 	%D%/mapping.cpp %D%/memory_watch.cpp %D%/module.cpp %D%/registration_cache.cpp \
 	%D%/pool.cpp %D%/range_set.cpp %D%/timer_wheel.cpp %D%/uuid.cpp
 UCS_INT_SOURCES = $(UNIT_ucs_config) $(UNIT_ucs_system) \
 	%D%/acceptor.h %D%/backoff.h %D%/bytes.h %D%/clock.h %D%/config.h %D%/config_file.h %D%/config_parse.h \
-	%D%/entry.h %D%/event_loop.h %D%/fake_clock.h %D%/fd.h %D%/guarded_copy.h %D%/handle_table.h %D%/list.h \
+	%D%/entry.h %D%/event_loop.h %D%/fake_clock.h %D%/fd.h %D%/guarded_copy.h %D%/handle_table.h %D%/interface_addresses.h %D%/list.h \
 	%D%/log.h %D%/log_capture.h %D%/mailbox.h %D%/mapping.h %D%/memory_watch.h %D%/module.h \
 	%D%/mpsc_queue.h %D%/registration_cache.h %D%/route.h \
 	%D%/netlink_watch.h %D%/owner.h %D%/pool.h %D%/prng.h %D%/range_set.h %D%/result.h \

@@ -38,10 +38,16 @@ ufx_status_t self_md::query_md_resources(ufx_uct_md_resource_t *resources, size_
     return give_list<ufx_uct_md_resource_t>({&only, 1}, resources, count);
 }
 
-ucs::result<ucs::owner<self_md>> self_md::open(const char *md_name, const ufx_uct_md_params_t &)
+ucs::result<ucs::owner<self_md>> self_md::open(const char *md_name,
+                                               const ufx_uct_md_params_t &params)
 {
     if (md_name == nullptr || std::string_view(md_name) != tl_name) {
         return UFX_ERR_NO_DEVICE;
+    }
+    const auto settings =
+        load_config(table, config_prefix, config_entries(params, UFX_UCT_MD_PARAM_CONFIG));
+    if (!settings) { // it has none, but refuses what an interface would refuse
+        return settings.error();
     }
     return ucs::make_owner<self_md>();
 }

@@ -3,21 +3,19 @@
 #include "device.h"
 
 #include "ucs/fd.h"
+#include "ucs/interface_addresses.h"
 #include "ucs/log.h"
 
 #include <cstdio>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <optional>
 
 namespace ufx::uct::tcp {
@@ -28,40 +26,19 @@ constexpr double bytes_per_mbit = 1e6 / 8;
 constexpr double assumed_mbit = 10'000;
 constexpr double assumed_loopback_mbit = 100'000;
 
-struct free_ifaddrs {
-    void operator()(ifaddrs *list) const noexcept { freeifaddrs(list); }
-};
-
-uint8_t prefix_of(const sockaddr *netmask) noexcept
+std::optional<device> device_of(const ucs::interface_address &entry)
 {
-    std::optional<ip_address> mask = ip_address::from(netmask);
-    unsigned bits = 0;
-    if (mask) {
-        for (uint8_t byte : mask->bytes) {
-            bits += static_cast<unsigned>(std::popcount(byte));
-        }
-    }
-    return static_cast<uint8_t>(bits);
-}
-
-std::optional<device> device_of(const ifaddrs &entry)
-{
-    if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0) {
-        return std::nullopt;
-    }
-    std::optional<ip_address> ip = ip_address::from(entry.ifa_addr);
-    if (!ip) {
+    std::optional<ip_address> ip =
+        ip_address::from(reinterpret_cast<const sockaddr *>(&entry.address));
+    if (!ip || !entry.up) {
         return std::nullopt;
     }
     device found;
-    // An address may carry a label such as "eth0:1" in place of its interface's name.
-    found.interface = std::string(entry.ifa_name).substr(0, std::strcspn(entry.ifa_name, ":"));
+    found.interface = entry.interface;
     found.index = if_nametoindex(found.interface.c_str());
-    found.loopback = (entry.ifa_flags & IFF_LOOPBACK) != 0;
+    found.loopback = entry.loopback;
     found.ip = *ip;
-    if (entry.ifa_netmask != nullptr) {
-        found.ip.prefix = prefix_of(entry.ifa_netmask);
-    }
+    found.ip.prefix = static_cast<uint8_t>(entry.prefix_length);
     found.name = found.interface + ":" + found.ip.text();
     return found;
 }
@@ -88,15 +65,14 @@ std::optional<long> read_number(const device &which, const char *file) noexcept
 
 ucs::result<std::vector<device>> list_devices()
 {
-    ifaddrs *raw = nullptr;
-    if (getifaddrs(&raw) != 0) {
+    const auto entries = ucs::list_interface_addresses();
+    if (!entries) {
         ufx_error("tcp: cannot list network interfaces: %s", std::strerror(errno));
-        return UFX_ERR_IO;
+        return entries.error();
     }
-    std::unique_ptr<ifaddrs, free_ifaddrs> entries(raw);
     std::vector<device> found;
-    for (const ifaddrs *entry = raw; entry != nullptr; entry = entry->ifa_next) {
-        if (std::optional<device> one = device_of(*entry)) {
+    for (const ucs::interface_address &entry : *entries) {
+        if (std::optional<device> one = device_of(entry)) {
             found.push_back(std::move(*one));
         }
     }

@@ -6,6 +6,8 @@
 #include "device.h"
 #include "iface.h"
 
+#include "uct/base/config.h"
+
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -25,10 +27,15 @@ ufx_status_t md::query_md_resources(ufx_uct_md_resource_t *resources, size_t *co
     return give_list(std::span<const ufx_uct_md_resource_t>(&only, 1), resources, count);
 }
 
-ucs::result<ucs::owner<md>> md::open(const char *md_name, const ufx_uct_md_params_t &)
+// It has no settings, but refuses what an interface would refuse.
+ucs::result<ucs::owner<md>> md::open(const char *md_name, const ufx_uct_md_params_t &params)
 {
     if (md_name == nullptr || std::strcmp(md_name, "tcp") != 0) {
         return UFX_ERR_NO_DEVICE;
+    }
+    const auto settings = read_config(config_entries(params, UFX_UCT_MD_PARAM_CONFIG));
+    if (!settings) {
+        return settings.error();
     }
     return ucs::make_owner<md>();
 }

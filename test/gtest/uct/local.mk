@@ -3,7 +3,7 @@
 CATCH_TESTS += test_uct
 test_uct_SOURCES = %D%/test_version.cpp \
 	%D%/test_make_ops.cpp %D%/test_op_queue.cpp %D%/test_pending_arbiter.cpp \
-	%D%/test_worker.cpp %D%/test_registry.cpp %D%/test_fake.cpp \
+	%D%/test_md_config.cpp %D%/test_worker.cpp %D%/test_registry.cpp %D%/test_fake.cpp \
 	%D%/conformance/harness.cpp %D%/conformance/harness.h \
 	%D%/conformance/test_am.cpp %D%/conformance/test_atomic.cpp \
 	%D%/conformance/test_error.cpp %D%/conformance/test_flush.cpp \

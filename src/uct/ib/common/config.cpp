@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace ufx::uct::ib {
 
@@ -181,6 +182,13 @@ ucs::result<md_config> read_md_config(std::span<const ufx_uct_config_entry_t> gi
     auto rows = load_config(shared_table, "IB_", given);
     if (!rows) {
         return rows.error();
+    }
+    // Those are for interfaces; but a wrong one is refused at once.
+    for (const auto &[table, prefix] :
+         {std::pair(&mlx5_table, "RC_MLX5_"), std::pair(&verbs_table, "RC_VERBS_")}) {
+        if (const auto own = load_config(*table, prefix, given); !own) {
+            return own.error();
+        }
     }
     return md_config{.cache = rows->reg_cache,
                      .cache_entries = rows->reg_cache_entries,

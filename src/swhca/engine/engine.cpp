@@ -42,7 +42,7 @@ uint64_t engine::pass(uint64_t now_ns, engine_caller by) noexcept
         image_lock lock(shared_);
         lock.looks_again();
         core world{shared_, memory_, now_ns};
-        fail_torn(world);
+        mend_torn(world);
         next_ns = finish(world, by);
     }
     look_again(now_ns);
@@ -58,7 +58,7 @@ void engine::try_pass(uint64_t now_ns) noexcept
         }
         lock.looks_again();
         core world{shared_, memory_, now_ns};
-        fail_torn(world);
+        mend_torn(world);
         (void)finish(world);
     }
     if (has_work()) {
@@ -75,7 +75,7 @@ void engine::look_again(uint64_t now_ns) noexcept
 }
 
 // The QPs on which somebody was killed. One in RESET has nothing that could be torn.
-void engine::fail_torn(core &world) noexcept
+void engine::mend_torn(core &world) noexcept
 {
     for (uint32_t i = shared_.torn.next(0); i != shared_.torn.none; i = shared_.torn.next(i + 1)) {
         qp &one = shared_.qps[i];
@@ -86,8 +86,6 @@ void engine::fail_torn(core &world) noexcept
         if (one.in_use && one.state != IBV_QPS_RESET) {
             works_on torn_if_killed(shared_, i);
             settle_torn(world, i);
-            enter_error(world, one);
-            raise_qp_event(world, one, IBV_EVENT_QP_FATAL);
         }
         shared_.torn.remove(i);
     }

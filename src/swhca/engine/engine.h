@@ -57,7 +57,7 @@ public:
             image_lock lock(shared_);
             lock.looks_again();
             core world{shared_, memory_, now_ns};
-            fail_torn(world);
+            mend_torn(world);
             write_late_events(world); // before a pipe of them is closed
             answer = run(world);
             finish(world);
@@ -71,7 +71,7 @@ public:
     [[nodiscard]] uint32_t self() const noexcept { return memory_.self(); }
 
 private:
-    void fail_torn(core &world) noexcept;
+    void mend_torn(core &world) noexcept;
     uint64_t finish(core &world, engine_caller by = engine_caller::PROGRAM) noexcept;
     void look_again(uint64_t now_ns) noexcept;
     void wake_if_later(uint32_t process, uint64_t due_ns, engine_caller by) noexcept;

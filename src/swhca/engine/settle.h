@@ -7,8 +7,9 @@
 
 namespace ufx::swhca {
 
-// Finds out how far the dead came, so that each work request of the QP completes once: its queues
-// are as if the step had been done in full or not at all. By an engine that reaches its owner.
+// Finds out how far the dead came, so that the QP goes on and each work request of it completes
+// once: it is as if the step had been done in full or not at all. By an engine that reaches its
+// owner.
 void settle_torn(core &world, uint32_t qp_index) noexcept;
 
 } // namespace ufx::swhca

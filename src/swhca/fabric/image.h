@@ -199,7 +199,7 @@ struct resource {
     bool in_use;
     bool pending;  // a response is to be sent
     bool repeated; // it was asked for again
-    bool atomic;
+    bool atomic;   // then what follows is all there
     uint32_t psn;
     uint32_t packets;
     uint32_t next; // packet of the response to be sent next
@@ -207,6 +207,8 @@ struct resource {
     uint32_t length;
     uint64_t va;
     uint64_t old_value; // of an atomic, as it is sent
+    uint64_t found;     // by it in the word
+    uint64_t left;      // by it in the word
 };
 
 // A receive WQE that a message is being scattered into.
@@ -273,7 +275,22 @@ struct requester_state {
     uint64_t resume_ns;       // 0: not waiting for room on the wire
 };
 
+// Where the responder was before the packet that it takes, for whoever finds it torn: as long as
+// `psn` is the expected one, the packet is not counted.
+struct responder_place {
+    uint32_t psn;
+    uint32_t packets; // of that packet
+    bool in_message;
+    packet_kind message_kind;
+    uint64_t write_va;
+    uint32_t write_rkey;
+    uint32_t write_left;
+    uint32_t offset; // into the receive that is held
+    uint32_t resource_tail;
+};
+
 struct responder_state {
+    responder_place before;
     uint32_t expected_psn;
     bool in_message; // between the first and the last packet of a SEND or WRITE
     packet_kind message_kind;
@@ -388,7 +405,7 @@ struct image {
 
     shared_bitmap<max_qps> pending; // QPs with work; any process adds
     shared_bitmap<max_qps> timers;  // QPs with a running timer
-    shared_bitmap<max_qps> torn;    // QPs whose engine was killed, and that an engine must fail
+    shared_bitmap<max_qps> torn;    // QPs whose engine was killed; another makes them whole
 
     uint32_t next_mkey;
     uint32_t next_ah;

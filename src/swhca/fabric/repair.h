@@ -47,7 +47,7 @@ private:
 };
 
 // For the next holder of the lock. Lists, names and counts are made anew from what says of itself
-// whether it is in use; the QPs that were worked on become `torn`, for an engine to fail. May be
+// whether it is in use; the QPs that were worked on become `torn`, for an engine to mend. May be
 // killed too, and done again.
 void repair_image(image &shared) noexcept;
 

@@ -149,7 +149,9 @@ void keep(core &world, uint32_t cq_index, uint64_t due_ns, const completion &wha
         write_cqe(world, shared.cqs[cq_index], what);
         return;
     }
-    shared.held_cqes[shared.held_cqe_count++] = {cq_index, due_ns, what};
+    shared.held_cqes[shared.held_cqe_count] = {cq_index, due_ns, what};
+    in_this_order();
+    shared.held_cqe_count++;
 }
 
 void make_error(completion &what, uint8_t syndrome) noexcept

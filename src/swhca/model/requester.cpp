@@ -53,10 +53,10 @@ bool append_posted(core &world, qp &one, fetched_wqe &into) noexcept
             entry.packets = packets_of(wqe.length, mtu_bytes(one.attr.mtu));
         }
     }
-    req.next_psn = psn_add(req.next_psn, entry.packets);
-    in_this_order(); // what is in the ring and still to be fetched is seen by settle_torn()
+    in_this_order(); // from the ring, settle_torn() makes what is still to be done
     req.tail++;
     in_this_order();
+    req.next_psn = psn_add(entry.psn, entry.packets);
     req.fetched = static_cast<uint16_t>(req.fetched + into.blocks);
     return true;
 }

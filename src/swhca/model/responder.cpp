@@ -13,6 +13,7 @@
 #include "receive_queue.h"
 
 #include "swhca/engine/link.h"
+#include "swhca/fabric/repair.h"
 #include "ucs/bytes.h"
 
 #include <algorithm>
@@ -101,8 +102,8 @@ void accept(core &world, qp &one, const packet &what, uint32_t psns) noexcept
     }
 }
 
-void complete_receive(core &world, qp &one, const packet &what, uint8_t opcode, uint32_t bytes,
-                      uint8_t syndrome, const inline_payload &with = {}) noexcept
+void write_receive_cqe(core &world, qp &one, const packet &what, uint8_t opcode, uint32_t bytes,
+                       uint8_t syndrome, const inline_payload &with = {}) noexcept
 {
     completion done{};
     done.inlined = with;
@@ -116,6 +117,31 @@ void complete_receive(core &world, qp &one, const packet &what, uint8_t opcode, 
     done.imm = what.imm;
     done.timestamp = world.now_ns;
     complete(world, one, one.recv_cq, done);
+}
+
+void note_place(qp &one, const packet &what) noexcept
+{
+    responder_state &resp = one.resp;
+    uint32_t offset = resp.receive.held ? resp.receive.offset : 0;
+    resp.before.psn = psn_mask + 1; // none
+    in_this_order();
+    resp.before = {psn_mask + 1,      what.packets,  resp.in_message,
+                   resp.message_kind, resp.write_va, resp.write_rkey,
+                   resp.write_left,   offset,        resp.resource_tail};
+    in_this_order();
+    resp.before.psn = resp.expected_psn;
+    in_this_order();
+}
+
+// Completes a message, and counts its last packet: in this order, so that settle_torn() can do the
+// latter.
+void complete_message(core &world, qp &one, const packet &what, uint8_t opcode, uint32_t bytes,
+                      const inline_payload &with = {}) noexcept
+{
+    write_receive_cqe(world, one, what, opcode, bytes, 0, with);
+    in_this_order();
+    accept(world, one, what, what.packets);
+    in_this_order();
     one.resp.receive.held = false;
 }
 
@@ -144,18 +170,20 @@ void receive_send(core &world, qp &one, const packet &what, const payload &data)
         return;
     }
     if (syndrome != 0) {
-        complete_receive(world, one, what, MLX5_CQE_RESP_SEND, 0, syndrome);
+        write_receive_cqe(world, one, what, MLX5_CQE_RESP_SEND, 0, syndrome);
+        one.resp.receive.held = false;
         fail(world, one, what.psn,
              syndrome == MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR ? AETH_NAK_INVALID_REQUEST
                                                             : AETH_NAK_REMOTE_OPERATION,
              0);
         return;
     }
-    accept(world, one, what, what.packets);
     if (what.last) {
-        complete_receive(world, one, what,
+        complete_message(world, one, what,
                          what.has_imm ? MLX5_CQE_RESP_SEND_IMM : MLX5_CQE_RESP_SEND,
-                         one.resp.receive.offset, 0, inlined);
+                         one.resp.receive.offset, inlined);
+    } else {
+        accept(world, one, what, what.packets);
     }
 }
 
@@ -196,9 +224,10 @@ void receive_write(core &world, qp &one, const packet &what, const payload &data
     resp.message_kind = what.kind;
     resp.write_va += what.length;
     resp.write_left -= what.length;
-    accept(world, one, what, what.packets);
     if (what.has_imm) {
-        complete_receive(world, one, what, MLX5_CQE_RESP_WR_IMM, what.dma_length, 0);
+        complete_message(world, one, what, MLX5_CQE_RESP_WR_IMM, what.dma_length);
+    } else {
+        accept(world, one, what, what.packets);
     }
 }
 
@@ -224,6 +253,7 @@ resource *next_resource(qp &one) noexcept
         return nullptr;
     }
     one.resp.resource_tail++;
+    in_this_order();
     slot = {};
     slot.in_use = slot.pending = true;
     return &slot;
@@ -291,15 +321,21 @@ void receive_atomic(core &world, qp &one, const packet &what) noexcept
     }
     uint64_t value = what.kind == packet_kind::ATOMIC_FA ? added(what.atomic, old_value)
                                                          : swapped(what.atomic, old_value);
-    (void)world.memory.write(place.process, place.va, &value, bytes);
-    slot->atomic = true;
     slot->psn = what.psn;
     slot->packets = 1;
+    slot->rkey = what.rkey;
+    slot->va = what.va;
     slot->length = bytes;
-    slot->old_value = old_value;
+    slot->found = slot->old_value = old_value;
+    slot->left = value;
     if (bytes == sizeof(uint32_t)) {
         ucs::store_be<uint32_t>(&slot->old_value, static_cast<uint32_t>(old_value));
     }
+    in_this_order();
+    slot->atomic = true;
+    in_this_order(); // it is remembered, so that settle_torn() can tell whether it was done
+    (void)world.memory.write(place.process, place.va, &value, bytes);
+    in_this_order();
     accept(world, one, what, 1);
     one.resp.ack_pending = false;
     wake(world, one);
@@ -355,9 +391,9 @@ bool send_read_data(core &world, qp &one, resource &slot, uint32_t dst_hca, pack
         memory_piece piece = locate(world, *region, slot.va + offset, what.length);
         data.add(piece.process, piece.va, piece.length);
     }
-    slot.next += what.packets;
-    slot.pending = slot.next < slot.packets;
     transmit(world, what, data);
+    slot.next += what.packets; // afterwards: who is killed between sends twice
+    slot.pending = slot.next < slot.packets;
     return true;
 }
 
@@ -382,18 +418,18 @@ void send_ack(core &world, qp &one, uint32_t dst_hca) noexcept
         what.kind = packet_kind::ACK;
         what.syndrome = AETH_ACK;
         what.psn = psn_add(resp.expected_psn, psn_mask); // the last one that was expected
-        resp.ack_pending = false;
         transmit(world, what, {});
+        resp.ack_pending = false;
     }
     if (resp.nak_pending) {
         packet what = answer_headers(world, one, dst_hca);
         what.kind = packet_kind::ACK;
         what.syndrome = resp.nak_syndrome;
         what.psn = resp.nak_psn;
-        resp.nak_pending = resp.closing = false;
         hca &from = world.shared.hcas[one.hca];
         (is_rnr(what.syndrome) ? from.counters.rnrs : from.counters.naks)++;
         transmit(world, what, {});
+        resp.nak_pending = resp.closing = false;
     }
 }
 
@@ -431,8 +467,8 @@ bool run_response(core &world, qp &one) noexcept
                 payload data;
                 data.add(world.memory.self(), reinterpret_cast<uintptr_t>(&slot.old_value),
                          slot.length);
-                slot.pending = false;
                 transmit(world, what, data);
+                slot.pending = false;
             } else if (!send_read_data(world, one, slot, dst_hca, what)) {
                 refuse_rest(world, one, slot);
             }
@@ -443,6 +479,11 @@ bool run_response(core &world, qp &one) noexcept
 }
 
 } // namespace
+
+resource &newest_resource(qp &one) noexcept
+{
+    return resource_of_age(one, 1);
+}
 
 void receive_request(core &world, qp &one, const packet &what, const payload &data) noexcept
 {
@@ -465,6 +506,7 @@ void receive_request(core &world, qp &one, const packet &what, const payload &da
         receive_duplicate(world, one, what);
         return;
     }
+    note_place(one, what);
     if (!in_sequence(resp, what)) {
         fail_invalid(world, one, what.psn);
         return;

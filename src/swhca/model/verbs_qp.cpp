@@ -210,6 +210,14 @@ int check_create(core &world, uint32_t context_index, const qp_request &want)
     image &shared = world.shared;
     if (want.type != IBV_QPT_RC && want.type != IBV_QPT_UD) {
         return EOPNOTSUPP; // UC, XRC, raw packets, DC
+// What its last completion was says nothing of what comes now.
+void forget_completing(image &shared, uint32_t handle) noexcept
+{
+    if (shared.completing.qp == handle) {
+        shared.completing.qp = no_index;
+    }
+}
+
     }
     if (lookup(shared.pds, context_index, want.pd) == nullptr ||
         lookup(shared.cqs, context_index, want.send_cq) == nullptr ||
@@ -311,6 +319,7 @@ int modify_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t mas
         write_held_cqes(world, *one);
         reset_queue_pair(*one);
         return 0;
+    forget_completing(world.shared, handle);
     }
     if (to == IBV_QPS_ERR) {
         enter_error(world, *one);
@@ -366,6 +375,7 @@ int destroy_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t &a
     shared.processes[one->process].qps.remove(handle);
     shared.processes[one->process].failed.remove(handle);
     shared.hcas[one->hca].qp_of[one->qpn % max_qps] = 0;
+    forget_completing(shared, handle);
     shared.hcas[one->hca].last_qpn = one->qpn;
     shared.pds[one->pd].users--;
     shared.cqs[one->send_cq].users--;

@@ -5,6 +5,8 @@ CATCH_TESTS += test_swhca
 test_swhca_SOURCES = \
 	%D%/companion.cpp \
 	%D%/companion.h \
+	%D%/killer.cpp \
+	%D%/killer.h \
 	%D%/rig.cpp \
 	%D%/rig.h \
 	%D%/rig_bytes.h \
@@ -16,6 +18,7 @@ test_swhca_SOURCES = \
 	%D%/test_closed_memory.cpp \
 	%D%/test_stopped.cpp \
 	%D%/test_killed.cpp \
+	%D%/test_killed_bystander.cpp \
 	%D%/test_masked_atomics.cpp \
 	%D%/test_parts.cpp \
 	%D%/test_scatter_to_cqe.cpp \

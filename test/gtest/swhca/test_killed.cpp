@@ -2,6 +2,7 @@
 // A process is killed at one store after the other while it runs the devices: nobody may be wedged,
 // nothing may be left, and each work request of those who live completes once.
 #include "companion.h"
+#include "killer.h"
 #include "rig.h"
 
 #include "swhca/engine/membership.h"
@@ -10,16 +11,11 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <csignal>
 #include <cstdint>
-#include <cstdlib>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
-#include <sys/mman.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 namespace ufx::test {
@@ -29,64 +25,6 @@ namespace {
 using namespace swhca;
 
 constexpr uint8_t err = 6;
-constexpr greg_t trap_flag = 0x100; // of EFLAGS: a trap after one instruction
-constexpr uintptr_t page_bytes = 4096;
-
-// Only stores to the image make a difference to those who live, so this process dies at one of
-// them. The image is read-only: each store faults, is counted, and is carried out by a single step.
-struct killer {
-    image *shared = nullptr;
-    uint64_t stores_left = 0;
-    uint64_t stores = 0;
-
-    void protect(int protection) const { (void)::mprotect(shared, sizeof(image), protection); }
-};
-
-killer the_killer;
-
-void on_store(int, siginfo_t *info, void *where)
-{
-    auto at = reinterpret_cast<uintptr_t>(info->si_addr);
-    auto first = reinterpret_cast<uintptr_t>(the_killer.shared);
-    if (at < first || at - first >= sizeof(image)) {
-        ::_exit(3);
-    }
-    the_killer.stores++;
-    the_killer.stores_left--;
-    if (the_killer.stores_left == 0) {
-        the_killer.protect(PROT_READ | PROT_WRITE); // the kernel marks the lock
-        ::kill(::getpid(), SIGKILL);
-    }
-    auto *page = reinterpret_cast<void *>(at & ~(page_bytes - 1));
-    (void)::mprotect(page, 2 * page_bytes, PROT_READ | PROT_WRITE);
-    static_cast<ucontext_t *>(where)->uc_mcontext.gregs[REG_EFL] |= trap_flag;
-}
-
-void after_store(int, siginfo_t *, void *where)
-{
-    auto &flags = static_cast<ucontext_t *>(where)->uc_mcontext.gregs[REG_EFL];
-    flags &= ~trap_flag;
-    the_killer.protect(PROT_READ);
-}
-
-// Runs `work` and kills this process before its store number `stores` to the image; returns how
-// many there were if there were fewer.
-uint64_t die_within(image &shared, uint64_t stores, const std::function<void()> &work)
-{
-    struct sigaction action {};
-    action.sa_flags = SA_SIGINFO;
-    action.sa_sigaction = on_store;
-    ::sigaction(SIGSEGV, &action, nullptr);
-    action.sa_sigaction = after_store;
-    ::sigaction(SIGTRAP, &action, nullptr);
-    the_killer.shared = &shared;
-    the_killer.stores_left = stores;
-    the_killer.protect(PROT_READ);
-    work();
-    the_killer.protect(PROT_READ | PROT_WRITE);
-    return the_killer.stores;
-}
-
 // First what is wrong with the image, or an empty string.
 std::string wrong_links(image &shared)
 {
@@ -162,8 +100,6 @@ std::string left_over(image &shared)
 }
 
 enum class when : uint8_t { AT_WORK, WHILE_MAKING, WHILE_LEAVING };
-
-constexpr uint64_t unharmed = UINT64_MAX;
 
 // One life and death.
 class life {
@@ -338,16 +274,13 @@ private:
     bool twice_ = false;
 };
 
-// Kills at stores that are spread over all that the work takes; UFX_SWHCA_KILLS says at how many.
-// Each store takes two signals, so that the usual number is small.
+// Kills at stores that are spread over all that the work takes.
 void kill_all_over(const fabric_options &options, when kill)
 {
-    const char *wanted = std::getenv("UFX_SWHCA_KILLS");
-    uint64_t times = wanted == nullptr ? 30 : std::strtoull(wanted, nullptr, 10);
     life whole(options);
     uint64_t all = whole.ends_at(unharmed, kill);
     REQUIRE(all > 10);
-    times = std::min(times, all);
+    uint64_t times = kills_of(all);
     for (uint64_t i = 0; i < times; i++) {
         uint64_t stores = 1 + all * i / times;
         life one(options);

@@ -16,7 +16,7 @@ def devices(checks):
         status, output = fabric.run("ibv_devinfo", "-v")
         checks.that(status == 0 and all(f"mlx5_{i}" in output for i in range(3)),
                     f"ibv_devinfo finds three devices ({layer})", output)
-        for wanted in ("PORT_ACTIVE", text, "active_mtu:\t\t2048", gid):
+        for wanted in ("vendor_id:\t\t\t0x02c9", "PORT_ACTIVE", text, "active_mtu:\t\t2048", gid):
             checks.that(wanted in output, f"ibv_devinfo shows '{wanted}' ({layer})", output)
         checks.that(fabric.close(), f"nothing is left of the fabric ({layer})")
 

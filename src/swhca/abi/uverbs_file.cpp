@@ -18,7 +18,7 @@ namespace ufx::swhca {
 
 namespace {
 
-constexpr uint32_t mlx5_vendor = 0x15b3;
+constexpr uint32_t mlx5_vendor = 0x02c9; // the IEEE number; the PCI one is in the sysfs tree
 constexpr uint32_t connectx5 = 0x1019; // as in the sysfs tree
 constexpr uint64_t firmware = 22ull << 32 | 38ull << 16 | 1000;
 constexpr uint32_t page_shift = 12;

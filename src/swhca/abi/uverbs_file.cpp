@@ -267,7 +267,7 @@ int uverbs_file::query_port(command_reader &in)
     reply.port_cap_flags = ethernet ? 0x04010000 : 0x2251e848; // as ConnectX devices answer
     reply.max_msg_sz = 1u << 30;
     reply.gid_tbl_len = max_gids;
-    reply.pkey_tbl_len = ethernet ? 1 : max_pkeys;
+    reply.pkey_tbl_len = static_cast<uint16_t>(pkey_count(one));
     reply.lid = one.lid;
     reply.sm_lid = ethernet ? 0 : 1;
     reply.state = one.state;

@@ -73,9 +73,11 @@ int uverbs_file::create_ah(command_reader &in)
     if (!in.read(request)) {
         return EINVAL;
     }
-    if (request.attr.port_num != 1 || request.attr.grh.sgid_index >= max_gids) {
-        return EINVAL;
-    }
+    path to{};
+    to.global = request.attr.is_global != 0;
+    to.port_num = request.attr.port_num;
+    to.sgid_index = request.attr.grh.sgid_index;
+    std::memcpy(to.dgid.raw, request.attr.grh.dgid, sizeof(to.dgid.raw));
     ib_uverbs_create_ah_resp reply{};
     mlx5_ib_create_ah_resp more{};
     more.response_length = sizeof(more);
@@ -83,7 +85,7 @@ int uverbs_file::create_ah(command_reader &in)
     more.dmac[0] = 0x02;
     std::memcpy(more.dmac + 2, request.attr.grh.dgid + 12, 4);
     uint32_t &handle = reply.ah_handle;
-    int error = model([&](core &world) { return swhca::create_ah(world, context_, handle); });
+    int error = model([&](core &world) { return swhca::create_ah(world, context_, to, handle); });
     return error != 0 ? error : in.reply(memory_, reply, more);
 }
 

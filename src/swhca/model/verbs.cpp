@@ -152,9 +152,33 @@ int deregister_mr(core &world, uint32_t context_index, uint32_t handle)
     return 0;
 }
 
-int create_ah(core &world, uint32_t context_index, uint32_t &handle)
+int check_path(const port &from, const path &to) noexcept
+{
+    bool ethernet = from.link_layer == IBV_LINK_LAYER_ETHERNET;
+    if (to.port_num != 1 || (ethernet && !to.global)) {
+        return EINVAL;
+    }
+    if (!to.global) {
+        return 0;
+    }
+    if (to.sgid_index >= max_gids || (ethernet && to.dgid == gid{})) {
+        return EINVAL;
+    }
+    return from.gids[to.sgid_index] == gid{} ? ENODATA : 0; // as since Linux 5.10
+}
+
+uint32_t pkey_count(const port &one) noexcept
+{
+    return one.link_layer == IBV_LINK_LAYER_ETHERNET ? 1 : max_pkeys;
+}
+
+int create_ah(core &world, uint32_t context_index, const path &to, uint32_t &handle)
 {
     if (int error = injected(world, context_index, fault_action::FAIL_CREATE_AH); error != 0) {
+        return error;
+    }
+    uint8_t hca_index = world.shared.contexts[context_index].hca;
+    if (int error = check_path(world.shared.hcas[hca_index].port, to); error != 0) {
         return error;
     }
     handle = world.shared.next_ah++; // nothing is kept of it: a WQE has the whole address

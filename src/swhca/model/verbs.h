@@ -29,7 +29,12 @@ struct mr_request {
                               uint32_t &handle, uint32_t &key);
 [[nodiscard]] int deregister_mr(core &world, uint32_t context_index, uint32_t handle);
 
-[[nodiscard]] int create_ah(core &world, uint32_t context_index, uint32_t &handle);
+// What the kernel says of a path that leaves by this port: 0, or an errno.
+[[nodiscard]] int check_path(const port &from, const path &to) noexcept;
+
+[[nodiscard]] uint32_t pkey_count(const port &one) noexcept;
+
+[[nodiscard]] int create_ah(core &world, uint32_t context_index, const path &to, uint32_t &handle);
 
 [[nodiscard]] int create_channel(core &world, uint32_t context_index, int write_fd,
                                  uint32_t &handle);

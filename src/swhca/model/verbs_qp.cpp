@@ -101,9 +101,7 @@ bool sane(uint32_t mask, const qp_attributes &attr) noexcept
         bool good;
     } checks[] = {
         {IBV_QP_PORT, attr.port_num == 1},
-        {IBV_QP_PKEY_INDEX, attr.pkey_index < max_pkeys},
         {IBV_QP_PATH_MTU, attr.mtu >= IBV_MTU_256 && attr.mtu <= IBV_MTU_4096},
-        {IBV_QP_AV, !attr.path.global || attr.path.sgid_index < max_gids},
         {IBV_QP_MAX_QP_RD_ATOMIC, attr.max_rd_atomic <= max_rd_atomic},
         {IBV_QP_MAX_DEST_RD_ATOMIC, attr.max_dest_rd_atomic <= max_rd_atomic},
         {IBV_QP_TIMEOUT, attr.timeout <= 31},
@@ -125,8 +123,15 @@ int check_modify(core &world, const qp &one, uint32_t mask, uint8_t to, const qp
     if (!legal(one.type, from, to, mask) || from != one.state || !sane(mask, attr)) {
         return EINVAL;
     }
+    const port &from_port = world.hca_of(one).port;
+    if (has(mask, IBV_QP_PKEY_INDEX) && attr.pkey_index >= pkey_count(from_port)) {
+        return EINVAL;
+    }
+    if (int error = has(mask, IBV_QP_AV) ? check_path(from_port, attr.path) : 0; error != 0) {
+        return error;
+    }
     if (has(mask, IBV_QP_ALT_PATH)) { // RoCE has none; that of InfiniBand is not modelled
-        return world.hca_of(one).port.link_layer == IBV_LINK_LAYER_ETHERNET ? EINVAL : EOPNOTSUPP;
+        return from_port.link_layer == IBV_LINK_LAYER_ETHERNET ? EINVAL : EOPNOTSUPP;
     }
     return 0;
 }
@@ -205,11 +210,6 @@ void set_up_scatter(core &world, const qp_request &want, qp &one) noexcept
     one.inline_requests = requests ? inline_room(cqs[want.send_cq].cqe_bytes) : uint8_t{0};
 }
 
-int check_create(core &world, uint32_t context_index, const qp_request &want)
-{
-    image &shared = world.shared;
-    if (want.type != IBV_QPT_RC && want.type != IBV_QPT_UD) {
-        return EOPNOTSUPP; // UC, XRC, raw packets, DC
 // What its last completion was says nothing of what comes now.
 void forget_completing(image &shared, uint32_t handle) noexcept
 {
@@ -218,6 +218,11 @@ void forget_completing(image &shared, uint32_t handle) noexcept
     }
 }
 
+int check_create(core &world, uint32_t context_index, const qp_request &want)
+{
+    image &shared = world.shared;
+    if (want.type != IBV_QPT_RC && want.type != IBV_QPT_UD) {
+        return EOPNOTSUPP; // UC, XRC, raw packets, DC
     }
     if (lookup(shared.pds, context_index, want.pd) == nullptr ||
         lookup(shared.cqs, context_index, want.send_cq) == nullptr ||
@@ -314,12 +319,12 @@ int modify_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t mas
     if (int error = check_modify(world, *one, mask, to, attr); error != 0) {
         return error;
     }
+    forget_completing(world.shared, handle);
     if (to == IBV_QPS_RESET) {
         world.shared.timers.remove(handle);
         write_held_cqes(world, *one);
         reset_queue_pair(*one);
         return 0;
-    forget_completing(world.shared, handle);
     }
     if (to == IBV_QPS_ERR) {
         enter_error(world, *one);
@@ -370,12 +375,12 @@ int destroy_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t &a
         return ENOENT;
     }
     write_held_cqes(world, *one);
+    forget_completing(shared, handle);
     shared.timers.remove(handle);
     shared.pending.remove(handle);
     shared.processes[one->process].qps.remove(handle);
     shared.processes[one->process].failed.remove(handle);
     shared.hcas[one->hca].qp_of[one->qpn % max_qps] = 0;
-    forget_completing(shared, handle);
     shared.hcas[one->hca].last_qpn = one->qpn;
     shared.pds[one->pd].users--;
     shared.cqs[one->send_cq].users--;

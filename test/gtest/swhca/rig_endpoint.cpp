@@ -64,6 +64,7 @@ void endpoint::connect_to(uint32_t hca, uint32_t peer_qpn, uint32_t psn, const q
     attr.dest_qpn = peer_qpn;
     attr.rq_psn = attr.sq_psn = psn;
     attr.path.global = true;
+    attr.path.port_num = 1;
     attr.path.dgid = shared.hcas[hca].port.gids[1];
     // IBV_QP_* bits: what INIT, RTR and RTS need.
     struct {

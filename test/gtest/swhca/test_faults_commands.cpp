@@ -55,7 +55,11 @@ int try_all(device &on, swhca::fault_action action)
             return swhca::create_qp(world, on.context, want, handle, number);
         }
         default:
-            return swhca::create_ah(world, on.context, handle);
+            swhca::path to{};
+            to.global = true;
+            to.port_num = 1;
+            to.dgid = world.shared.hcas[1].port.gids[0];
+            return swhca::create_ah(world, on.context, to, handle);
         }
     });
 }

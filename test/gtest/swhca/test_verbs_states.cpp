@@ -104,6 +104,7 @@ public:
         good.timeout = 14;
         good.max_rd_atomic = good.max_dest_rd_atomic = 1;
         good.path.dlid = 1;
+        good.path.port_num = 1;
     }
 
     int operator()(uint8_t from, uint8_t to, uint32_t mask)
@@ -205,6 +206,45 @@ TEST_CASE("swhca: a current state that is not the true one is refused")
     CHECK(modify.modify(attr, rts, STATE | CUR_STATE) == EINVAL);
     CHECK(modify.modify(attr, 200, STATE) == EINVAL);
     CHECK(modify.state() == rts);
+}
+
+TEST_CASE("swhca: a path that the kernel refuses is refused, of a QP and of an address handle")
+{
+    rig on;
+    device a(on, 0);
+    modifier modify(a, rc);
+    modify.good.path.global = true;
+    modify.good.path.dgid = on.shared().hcas[1].port.gids[1];
+    struct {
+        const char *what;
+        int error;
+        void (*spoil)(swhca::path &);
+    } cases[] = {
+        {"nothing", 0, [](swhca::path &) {}},
+        {"no route header on Ethernet", EINVAL, [](swhca::path &to) { to.global = false; }},
+        {"port 0", EINVAL, [](swhca::path &to) { to.port_num = 0; }},
+        {"port 2", EINVAL, [](swhca::path &to) { to.port_num = 2; }},
+        {"no destination", EINVAL, [](swhca::path &to) { to.dgid = {}; }},
+        {"index of no entry", EINVAL, [](swhca::path &to) { to.sgid_index = swhca::max_gids; }},
+        {"index of an empty entry", ENODATA, [](swhca::path &to) { to.sgid_index = 9; }},
+    };
+    for (const auto &each : cases) {
+        CAPTURE(each.what);
+        REQUIRE(modify(reset, init, STATE | PKEY | PORT | ACCESS) == 0);
+        swhca::qp_attributes attr = modify.good;
+        each.spoil(attr.path);
+        CHECK(modify.modify(attr, rtr,
+                            STATE | AV | MTU | DEST_QPN | RQ_PSN | DEST_RD_ATOMIC | MIN_RNR) ==
+              each.error);
+        uint32_t handle = 0;
+        CHECK(on.command([&](swhca::core &world) {
+            return swhca::create_ah(world, a.context, attr.path, handle);
+        }) == each.error);
+    }
+    swhca::qp_attributes attr = modify.good;
+    REQUIRE(modify(reset, init, STATE | PKEY | PORT | ACCESS) == 0);
+    attr.pkey_index = 1; // Ethernet has one
+    CHECK(modify.modify(attr, init, STATE | PKEY) == EINVAL);
 }
 
 TEST_CASE("swhca: a QP that was reset connects anew, with new PSNs")

@@ -197,6 +197,7 @@ private:
     bool receives_ended_ = false; // nothing arrives any more
     bool receive_quiet_ = false;  // and all that did was handled
     bool gave_up_ = false;        // the queue pair had to go before it was quiet
+    std::optional<uint32_t> last_psn_; // what it expected next when it went, if that is known
     bool owes_grant_ = false;
     uint64_t tag_;
     uint64_t peer_tag_ = 0;

@@ -386,19 +386,24 @@ void rc_ep<Hw>::become_send_quiet() noexcept
 template <class Hw>
 void rc_ep<Hw>::finish_quiet() noexcept
 {
-    const ufx_status_t status = gave_up_ ? UFX_ERR_IO : UFX_OK;
+    const ufx_status_t status = gave_up_ && !last_psn_ ? UFX_ERR_IO : UFX_OK;
     for (ufx_uct_completion_t *waiter : std::exchange(waiters_, {})) {
         finish(waiter, status);
     }
 }
 
 // No completion comes any more: the device is dead, or lost an event. Without the queue pair
-// nothing can be written or read.
+// nothing can be written or read. A device that flushed the requests but does not tell that
+// receiving has ended, as soft-RoCE, still tells how far it got, and that it will not go on.
 template <class Hw>
 void rc_ep<Hw>::give_up_waiting() noexcept
 {
-    ufx_warn("%s:%u qp 0x%06x did not become quiet and is destroyed",
-             this->iface().domain().dev().name().c_str(), this->iface().port().number(), qpn_);
+    if (const auto last = send_quiet_ ? qp_.final_psn() : UFX_ERR_IO; last) {
+        last_psn_ = *last;
+    } else {
+        ufx_warn("%s:%u qp 0x%06x did not become quiet and is destroyed",
+                 this->iface().domain().dev().name().c_str(), this->iface().port().number(), qpn_);
+    }
     gave_up_ = true;
     destroy_qp();
     receives_ended_ = receive_quiet_ = true;
@@ -426,7 +431,7 @@ template <class Hw>
 ufx_status_t rc_ep<Hw>::make_quiet(ufx_uct_completion_t *quiet)
 {
     if (send_quiet_ && receive_quiet_) {
-        return gave_up_ ? UFX_ERR_IO : UFX_OK;
+        return gave_up_ && !last_psn_ ? UFX_ERR_IO : UFX_OK;
     }
     if (quiet != nullptr) {
         waiters_.push_back(quiet);
@@ -440,7 +445,10 @@ template <class Hw>
 ufx_uct_token_grade_t rc_ep<Hw>::expected_psn(uint32_t &psn) const noexcept
 {
     if (gave_up_) {
-        return qp_.exists() ? UFX_UCT_GRADE_OPEN : UFX_UCT_GRADE_BLIND;
+        psn = last_psn_.value_or(0);
+        return qp_.exists() ? UFX_UCT_GRADE_OPEN
+               : last_psn_  ? UFX_UCT_GRADE_EXACT
+                            : UFX_UCT_GRADE_BLIND;
     }
     const ucs::result<uint32_t> found = qp_.expected_psn();
     psn = found.value_or(0);

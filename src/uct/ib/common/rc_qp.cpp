@@ -159,4 +159,15 @@ ucs::result<uint32_t> rc_qp::expected_psn() const noexcept
     return attr.rq_psn;
 }
 
+ucs::result<uint32_t> rc_qp::final_psn() const noexcept
+{
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    if (ibv_query_qp(get(), &attr, IBV_QP_STATE | IBV_QP_RQ_PSN, &init) != 0 ||
+        attr.qp_state != IBV_QPS_ERR) {
+        return UFX_ERR_IO;
+    }
+    return attr.rq_psn;
+}
+
 } // namespace ufx::uct::ib

@@ -50,6 +50,9 @@ public:
     // The next packet that its responder expects: final once it is broken and quiet.
     [[nodiscard]] ucs::result<uint32_t> expected_psn() const noexcept;
 
+    // The same, if the device says that it is broken: then no packet can move it.
+    [[nodiscard]] ucs::result<uint32_t> final_psn() const noexcept;
+
     [[nodiscard]] uint32_t number() const noexcept { return qp_->qp_num; }
 
     [[nodiscard]] ibv_qp *get() const noexcept { return qp_.get(); }

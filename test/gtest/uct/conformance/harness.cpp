@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace ufx::test {
@@ -19,8 +20,12 @@ namespace {
 bool wanted(const ufx_uct_resource_t &resource)
 {
     const std::string dev = resource.dev_name;
+    const char *only = std::getenv("UFX_TEST_TRANSPORT");
+    if (only != nullptr && std::string_view(only) != resource.tl_name) {
+        return false;
+    }
     return resource.dev_type != UFX_UCT_DEVICE_NET || dev == "lo" || dev.starts_with("lo:") ||
-           dev.starts_with("conformance") || dev.starts_with("mlx5_0:");
+           dev.starts_with("conformance") || dev.starts_with("mlx5_0:") || dev.starts_with("rxa0:");
 }
 
 void add_resources(std::vector<uct_resource> &all, const ufx_uct_component_t *component,
@@ -190,6 +195,18 @@ uct_pair::uct_pair(const uct_resource &resource, ufx_uct_worker_h worker, bool c
     if (!connected) {
         return;
     }
+    connect_first();
+}
+
+uct_pair::uct_pair(const uct_resource &resource, const uct_resource &of_b)
+    : a_(std::make_shared<uct_side>(resource, nullptr)),
+      b_(std::make_shared<uct_side>(of_b, nullptr))
+{
+    connect_first();
+}
+
+void uct_pair::connect_first()
+{
     const connection first = connect();
     ep = first.a;
     peer = first.b;

@@ -24,7 +24,8 @@ struct uct_resource {
 };
 
 // Every transport and device that two ifaces of this process can meet on: all of self and of other
-// same-host kinds, and of network kinds those on the loopback interface and two scripted ones.
+// same-host kinds, and of network kinds those on the loopback interface, two scripted ones, and the
+// first device of a software ConnectX or of soft-RoCE. UFX_TEST_TRANSPORT: only that transport.
 [[nodiscard]] const std::vector<uct_resource> &conformance_resources();
 
 // Runs `body` for each resource that has all of `caps`; the others are named, and if there is none
@@ -73,6 +74,8 @@ class uct_pair {
 public:
     explicit uct_pair(const uct_resource &resource, ufx_uct_worker_h worker = nullptr,
                       bool connected = true);
+    // Side b is on another device.
+    uct_pair(const uct_resource &resource, const uct_resource &of_b);
     ~uct_pair();
     uct_pair(const uct_pair &) = delete;
     uct_pair &operator=(const uct_pair &) = delete;
@@ -101,6 +104,8 @@ public:
     ufx_uct_ep_h peer = nullptr; // of b, to a
 
 private:
+    void connect_first();
+
     std::shared_ptr<uct_side> a_;
     std::shared_ptr<uct_side> b_;
     std::vector<connection> connections_;

@@ -72,6 +72,13 @@ rc_pair::rc_pair(const uct_resource &resource, size_t size)
     a().error_answer = UFX_INPROGRESS;
 }
 
+rc_pair::rc_pair(const uct_resource &resource, const uct_resource &of_b)
+    : uct_pair(resource, of_b), target(*this, 1 << 20), data(*this, 1 << 20)
+{
+    data.fill(3);
+    a().error_answer = UFX_INPROGRESS;
+}
+
 ufx_status_t rc_pair::put(size_t offset, size_t length, counted &done)
 {
     return put_on(ep, offset, length, done);

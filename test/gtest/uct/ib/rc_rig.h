@@ -40,6 +40,7 @@ void connect_eps(uct_pair &pair, const uct_pair::connection &eps);
 
 struct rc_pair : uct_pair {
     explicit rc_pair(const uct_resource &resource, size_t size = 1 << 20);
+    rc_pair(const uct_resource &resource, const uct_resource &of_b);
 
     ufx_status_t put(size_t offset, size_t length, counted &done);
     ufx_status_t put_on(ufx_uct_ep_h on, size_t offset, size_t length, counted &done);

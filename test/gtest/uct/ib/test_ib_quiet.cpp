@@ -100,6 +100,46 @@ TEST_CASE("rc: a queue pair that breaks behind its owner's back fails its ep, al
     });
 }
 
+TEST_CASE("rc: a device that does not tell that receiving has ended still tells how far it got",
+          "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        rc_pair pair(resource);
+        hide_last_wqe(true);
+        command(rc_pair::sent_by(pair.ep) + "drop requests skip 3");
+        counted first;
+        counted second;
+        REQUIRE(pair.put(0, 8 * MTU, first) == UFX_INPROGRESS);
+        REQUIRE(pair.put(8 * MTU, 10, second) == UFX_INPROGRESS);
+        REQUIRE(pair.wait([&] { return pair.a().errors != 0; }));
+        const auto token = pair.close_target();
+        pair.close_source();
+        hide_last_wqe(false);
+        CHECK(token.grade == UFX_UCT_GRADE_EXACT);
+        const auto all = pair.purge(token);
+        REQUIRE(all.size() == 2);
+        CHECK(all[0].verdict == UFX_UCT_VERDICT_PARTIAL);
+        CHECK(all[0].bytes == 3 * MTU);
+        CHECK(all[1].verdict == UFX_UCT_VERDICT_NOT_LANDED);
+    });
+}
+
+TEST_CASE("rc: a device that does not tell that receiving has ended, and not how far it got",
+          "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        rc_pair pair(resource);
+        hide_last_wqe(true);
+        counted quiet;
+        REQUIRE(ufx_uct_ep_invalidate(pair.peer, &quiet) == UFX_INPROGRESS);
+        const failing_call call("ibv_query_qp", EIO, 0, 10);
+        REQUIRE(pair.wait([&] { return quiet.done(); }));
+        hide_last_wqe(false);
+        CHECK(quiet.result == UFX_ERR_IO);
+        CHECK(pair.ask_target().grade == UFX_UCT_GRADE_BLIND);
+    });
+}
+
 TEST_CASE("rc: everybody who waits for an ep to become quiet hears of it, once", "[.][hca]")
 {
     for_each_rc([](const uct_resource &resource) {

@@ -39,6 +39,7 @@ int changes_left = 0;
 std::function<bool()> may_acknowledge; // empty: always
 std::atomic<bool> acknowledger_waits = false;
 std::atomic<bool> waited_in_vain = false;
+std::atomic<bool> last_wqe_hidden = false;
 std::atomic<int> destroys = 0;
 std::atomic<ibv_qp *> connected_last = nullptr;
 // What libibverbs calls through a table of the device, which has no symbol: the table's own ones.
@@ -242,6 +243,11 @@ bool held_acknowledgements::in_time() const
     return !waited_in_vain;
 }
 
+void hide_last_wqe(bool hidden)
+{
+    last_wqe_hidden = hidden;
+}
+
 int destroys_begun()
 {
     return destroys;
@@ -431,6 +437,9 @@ UFX_API int ibv_get_async_event(ibv_context *context, ibv_async_event *event)
         return status;
     }
     reads.got++;
+    if (last_wqe_hidden && event->event_type == IBV_EVENT_QP_LAST_WQE_REACHED) {
+        event->event_type = IBV_EVENT_COMM_EST; // of the queue pair too, so it is counted
+    }
     if (changes_left > 0 && event->event_type == IBV_EVENT_CLIENT_REREGISTER) {
         changes_left--;
         change_event(*event);

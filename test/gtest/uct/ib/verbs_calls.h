@@ -68,6 +68,9 @@ public:
     [[nodiscard]] bool in_time() const;
 };
 
+// Whether LAST_WQE_REACHED is another event, of which nobody makes anything.
+void hide_last_wqe(bool hidden);
+
 // Calls of ibv_destroy_qp, counted when they begin.
 [[nodiscard]] int destroys_begun();
 

@@ -22,8 +22,29 @@ MUTANTS_BUILT += test_ucp_mutants
 endif
 CLEANFILES += $(MUTANTS_BUILT) libmutants.la
 
-dist_noinst_SCRIPTS += %D%/kill_mutants.sh
-EXTRA_DIST += %D%/mutants.tsv
+dist_noinst_SCRIPTS += %D%/kill_mutants.sh %D%/ib_mutants.py
+EXTRA_DIST += %D%/mutants.tsv %D%/ib_mutants.tsv
+
+# Wrong versions of the RDMA transports: a changed copy of src/uct/ib, found before the real one, in a
+# module that takes the place of the real one. They need the software HCA.
+if IB
+if UNITY
+if SWHCA
+if HAVE_CATCH2
+EXTRA_LTLIBRARIES += libufx_uct_ib_mutant.la
+libufx_uct_ib_mutant_la_SOURCES = src/uct/ib/module.cpp
+nodist_libufx_uct_ib_mutant_la_SOURCES = unity/ib_common.cpp unity/ib_mlx5.cpp unity/ib_verbs.cpp
+libufx_uct_ib_mutant_la_CPPFLAGS = -I$(UFX_IB_MUTANT) $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
+libufx_uct_ib_mutant_la_CXXFLAGS = $(AM_CXXFLAGS) -Wno-error
+libufx_uct_ib_mutant_la_LDFLAGS = $(UFX_MODULE_LDFLAGS) -rpath $(ufxmoddir)
+libufx_uct_ib_mutant_la_LIBADD = libuct_base.la libucs_int.la libufx_ucs.la $(IBVERBS_LIBS) \
+	$(UFX_SYS_LIBS)
+LONG_TESTS += %D%/ib_mutants.py
+CLEANFILES += libufx_uct_ib_mutant.la
+endif
+endif
+endif
+endif
 
 mutants: $(MUTANTS_BUILT)
 	$(srcdir)/test/mutants/kill_mutants.sh $(srcdir)/test/mutants/mutants.tsv

@@ -46,7 +46,7 @@ rail() {
     ip rule del pref 0
     rail 0
     rail 1
-    for i in $(seq 100); do
+    for _ in $(seq 100); do
         [ "$(rdma link show | grep -c 'state ACTIVE')" -eq 4 ] && break
         sleep 0.1
     done

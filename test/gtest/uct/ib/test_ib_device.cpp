@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
+#include <string>
 
 using namespace ufx::test;
 
@@ -219,5 +220,53 @@ TEST_CASE("rc: a port names the network interfaces that share its cable", "[.][h
         CHECK(count == 1);
         CHECK(ufx_uct_md_query_netdevs(side.md, "mlx5_7:1", names, &count) == UFX_ERR_NO_DEVICE);
         CHECK(ufx_uct_md_query_netdevs(side.md, "lo", names, &count) == UFX_ERR_NO_DEVICE);
+    });
+}
+
+TEST_CASE(
+    "rc: a queue that stops at any place, its tail without a completion, tells what has landed",
+    "[.][hca][U10][U11]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        const rc_setting few(resource, "RETRY_COUNT", "1");
+        const rc_setting moderation(resource, "TX_MODERATION", "3");
+        constexpr size_t puts = 8;
+        const auto stop_at = [&](size_t place, uint64_t before) {
+            INFO("at " << place << " after " << before);
+            rc_pair pair(resource, 4096);
+            const auto put = [&](uint64_t value) {
+                REQUIRE(pair.wait([&] {
+                    return ufx_uct_ep_put_short(pair.ep, &value, sizeof(value),
+                                                pair.target.addr(value % puts * sizeof(value)),
+                                                pair.target.rkey) == UFX_OK;
+                }));
+            };
+            for (uint64_t i = 0; i < before; ++i) {
+                put(i);
+            }
+            pair.flush();
+            command(rc_pair::sent_by(pair.ep) + "drop requests skip " + std::to_string(place));
+            for (uint64_t i = 0; i < puts; ++i) {
+                put(i);
+            }
+            REQUIRE(pair.wait([&] { return pair.a().errors != 0; }));
+            const auto token = pair.close_target();
+            CHECK(token.grade == UFX_UCT_GRADE_EXACT);
+            pair.close_source();
+            const auto all = pair.purge(token);
+            const size_t completed = puts - all.size();
+            CHECK(completed <= place);
+            for (size_t i = completed; i < puts; ++i) {
+                CHECK(all[i - completed].verdict ==
+                      (i < place ? UFX_UCT_VERDICT_LANDED : UFX_UCT_VERDICT_NOT_LANDED));
+            }
+        };
+        for (size_t place = 0; place < puts; ++place) {
+            stop_at(place, 0);
+        }
+        // Where the queue's 16 bits wrap: with the flush, six of the puts are before that.
+        for (const size_t place : {5, 6, 7}) {
+            stop_at(place, (1u << 16) - 7);
+        }
     });
 }

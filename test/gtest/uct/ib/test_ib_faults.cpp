@@ -373,7 +373,7 @@ TEST_CASE("rc: an error that is told twice, where the queue's counter wraps, mov
           "[.][hca][U11]")
 {
     for_each_rc([](const uct_resource &resource) {
-        const rc_setting quick(resource, "TIMEOUT", "8");
+        const rc_setting patient(resource, "TIMEOUT", "16"); // until all are posted
         const rc_setting few(resource, "RETRY_COUNT", "1");
         rc_pair pair(resource, 4096);
         const uint64_t value = 5;

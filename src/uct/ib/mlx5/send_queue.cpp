@@ -45,6 +45,24 @@ uint32_t modifier_of(const send_request &request) noexcept
     return !is_masked ? 0 : request.atomic->bytes == sizeof(uint32_t) ? 8u : 9u;
 }
 
+// Swap, compare and their masks, or what is added and the ends of its fields; big-endian words.
+[[gnu::noinline]] std::array<std::byte, 2 * segment>
+masked_atomic(send_op op, const atomic_operands &with) noexcept
+{
+    const bool swaps = op == send_op::masked_swap;
+    const std::array<uint64_t, 4> words = {with.operand, swaps ? with.compare : with.operand_mask,
+                                           with.operand_mask, with.compare_mask};
+    std::array<std::byte, 2 * segment> bytes{};
+    for (size_t i = 0; i < (swaps ? words.size() : 2); i++) {
+        if (with.bytes == sizeof(uint32_t)) {
+            ucs::store_be(bytes.data() + i * sizeof(uint32_t), static_cast<uint32_t>(words[i]));
+        } else {
+            ucs::store_be(bytes.data() + i * sizeof(uint64_t), words[i]);
+        }
+    }
+    return bytes;
+}
+
 } // namespace
 
 // Segments of one WQE, which may go on at the ring's start.
@@ -65,22 +83,18 @@ public:
 
     void atomic(send_op op, const atomic_operands &with) noexcept
     {
-        const bool swaps = op == send_op::masked_swap;
-        const std::array<uint64_t, 4> words = {
-            with.operand, op == send_op::masked_add ? with.operand_mask : with.compare,
-            with.operand_mask, with.compare_mask};
-        std::array<std::byte, 2 * segment> bytes{};
-        for (size_t i = 0; i < (swaps ? words.size() : 2); i++) {
-            if (with.bytes == sizeof(uint32_t)) {
-                ucs::store_be(bytes.data() + i * sizeof(uint32_t), static_cast<uint32_t>(words[i]));
-            } else {
-                ucs::store_be(bytes.data() + i * sizeof(uint64_t), words[i]);
+        if (op == send_op::masked_add || op == send_op::masked_swap) [[unlikely]] {
+            const auto segments = masked_atomic(op, with);
+            add(segments.data());
+            if (op == send_op::masked_swap && with.bytes == sizeof(uint64_t)) {
+                add(segments.data() + segment);
             }
+            return;
         }
-        add(bytes.data());
-        if (swaps && with.bytes == sizeof(uint64_t)) {
-            add(bytes.data() + segment);
-        }
+        mlx5_wqe_atomic_seg seg{};
+        seg.swap_add = htobe64(with.operand);
+        seg.compare = htobe64(with.compare);
+        add(&seg);
     }
 
     void pointers(std::span<const ibv_sge> pieces) noexcept

@@ -60,6 +60,9 @@ public:
 
     [[nodiscard]] bool empty() const noexcept { return queue_.empty(); }
 
+    // Reader, outside of drain(): as !empty(), by one load.
+    [[nodiscard]] bool has_new() const noexcept { return queue_.has_new(); }
+
     [[nodiscard]] int event_fd() const noexcept { return event_.get(); }
 
 private:

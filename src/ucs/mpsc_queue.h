@@ -62,6 +62,12 @@ public:
         return taken_ == nullptr && top_.load(std::memory_order_relaxed) == nullptr;
     }
 
+    // Consumer, which leaves nothing behind that it took: as !empty(), by one load.
+    [[nodiscard]] bool has_new() const noexcept
+    {
+        return top_.load(std::memory_order_relaxed) != nullptr;
+    }
+
 private:
     std::atomic<mpsc_node *> top_{nullptr}; // written by producers and consumer
     mpsc_node *taken_ = nullptr;            // the consumer's own, oldest first

@@ -76,8 +76,9 @@ UCT_IB_SOURCES = $(UNIT_ib_common) $(UNIT_ib_mlx5) $(UNIT_ib_verbs) \
 	%D%/ib/common/atomic_request.h \
 	%D%/ib/common/config.h %D%/ib/common/device.h %D%/ib/common/gid.h %D%/ib/common/known_routes.h %D%/ib/common/md.h \
 	%D%/ib/common/psn.h %D%/ib/common/qp_table.h %D%/ib/common/rc_ep.h \
-	%D%/ib/common/rc_ep_atomic_impl.h %D%/ib/common/rc_ep_impl.h \
-	%D%/ib/common/rc_ep_post_impl.h %D%/ib/common/rc_iface.h \
+	%D%/ib/common/rc_ep_atomic_impl.h %D%/ib/common/rc_ep_completion_impl.h \
+	%D%/ib/common/rc_ep_impl.h \
+	%D%/ib/common/rc_ep_post_impl.h %D%/ib/common/rc_ep_short_impl.h %D%/ib/common/rc_iface.h \
 	%D%/ib/common/rc_iface_events_impl.h %D%/ib/common/rc_iface_impl.h \
 	%D%/ib/common/rc_port.h %D%/ib/common/rc_qp.h \
 	%D%/ib/common/rc_resources.h %D%/ib/common/rc_transport.h %D%/ib/common/receive_buffers.h \

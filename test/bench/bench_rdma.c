@@ -140,9 +140,9 @@ static const struct bench_operation operations[] = {
     {"put_zcopy", counted_put_zcopy, BENCH_BURST},
     {"get_zcopy", counted_get_zcopy, BENCH_BURST},
     {"fetch_add", counted_fetch_add, BENCH_BURST},
-    {"am_short", counted_am_short, BENCH_BURST},
-    {"am_bcopy", counted_am_bcopy, BENCH_BURST},
-    {"am_receive", am_for_receiver, BENCH_BURST},
+    {"am_short", counted_am_short, 2 * BENCH_BURST},
+    {"am_bcopy", counted_am_bcopy, 2 * BENCH_BURST},
+    {"am_receive", am_for_receiver, 2 * BENCH_BURST},
 };
 
 __attribute__((noinline)) static void counted_progress(ufx_uct_worker_h worker)

@@ -34,7 +34,7 @@ callgrind() {
 # back, so valgrind must know them all at each store.
 count_own() {
     rm -f "$scratch/out"*
-    callgrind --compress-strings=no --compress-pos=no --toggle-collect='counted_*' \
+    callgrind --vex-guest-max-insns=1 --compress-strings=no --compress-pos=no --toggle-collect='counted_*' \
         --px-default=allregs-at-mem-access --px-file-backed=allregs-at-mem-access --trace-children=yes \
         ./ufx_swhca run --engine trap -- "./$1" "$2" "$3"
     awk '

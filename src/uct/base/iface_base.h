@@ -32,6 +32,8 @@ inline constexpr ufx_uct_iface_ops_t iface_ops = make_iface_ops<Iface>();
 // A transport derives `class my_iface : public iface_base<my_iface, my_ep>` and gives
 //   unsigned poll() noexcept      one bounded round of its own progress
 //   ucs::result<ucs::owner<my_ep>> create_ep(const ufx_uct_ep_params_t &)
+// and, if it can tell more cheaply that poll() would do nothing:
+//   bool is_idle() const noexcept     asked only while attention_ is 0
 // and the slots of its own (query, addresses, event fd). Progress is: poll, then errors and cancels
 // that wait, then pending requests, then flushes; an ep that is destroyed meanwhile is freed last.
 template <class Iface, class Ep>
@@ -55,16 +57,12 @@ public:
 
     unsigned progress() noexcept
     {
-        if (in_progress_) [[unlikely]] {
-            return 0; // a handler called progress
+        if constexpr (requires { self().is_idle(); }) {
+            if (attention_ == 0 && self().is_idle()) [[likely]] {
+                return 0;
+            }
         }
-        in_progress_ = true;
-        unsigned count = self().poll();
-        if (attention_) [[unlikely]] {
-            count += attend();
-        }
-        in_progress_ = false;
-        return count;
+        return progress_some();
     }
 
     ufx_status_t flush(unsigned flags, ufx_uct_completion_t *comp)
@@ -83,7 +81,7 @@ public:
         }
         if (comp != nullptr) {
             flushes_.push_back(std::move(wait));
-            attention_ = true;
+            attention_ |= for_base;
         }
         return UFX_INPROGRESS;
     }
@@ -138,12 +136,12 @@ public:
     [[nodiscard]] am_table &ams() noexcept { return ams_; }
 
     // The slow part of the next progress has something to do.
-    void need_attention() noexcept { attention_ = true; }
+    void need_attention() noexcept { attention_ |= for_base; }
 
     void add_attention(Ep &ep) noexcept
     {
         attention_eps_.push_back(&ep);
-        attention_ = true;
+        attention_ |= for_base;
     }
 
     // Takes a destroyed ep out of all lists and frees it, inside progress only at its end.
@@ -159,7 +157,7 @@ public:
         }
         if (in_progress_) {
             graveyard_.push_back(&ep);
-            attention_ = true;
+            attention_ |= for_base;
         } else {
             delete &ep;
         }
@@ -219,6 +217,12 @@ protected:
         });
     }
 
+    // Why the next progress has more to do than an ordinary poll(): bits of attend(), and of the
+    // transport, which sets and clears its own.
+    static constexpr uint8_t for_base = 1;
+    static constexpr uint8_t for_transport = 2;
+    uint8_t attention_ = 0;
+
     am_table ams_;
     uint64_t tx_bytes_ = 0;
     uint64_t rx_bytes_ = 0;
@@ -238,6 +242,20 @@ private:
     };
 
     Iface &self() noexcept { return static_cast<Iface &>(*this); }
+
+    [[gnu::noinline]] unsigned progress_some() noexcept
+    {
+        if (in_progress_) [[unlikely]] {
+            return 0; // a handler called progress
+        }
+        in_progress_ = true;
+        unsigned count = self().poll();
+        if ((attention_ & for_base) != 0) [[unlikely]] {
+            count += attend();
+        }
+        in_progress_ = false;
+        return count;
+    }
 
     static void add_stats(ufx_uct_iface_stats_t &stats, const op_queue &queue) noexcept
     {
@@ -272,7 +290,9 @@ private:
             delete ep;
         }
         graveyard_.clear();
-        attention_ = !attention_eps_.empty() || !pending_.empty() || !flushes_.empty();
+        if (attention_eps_.empty() && pending_.empty() && flushes_.empty()) {
+            attention_ &= static_cast<uint8_t>(~for_base);
+        }
         return count;
     }
 
@@ -299,7 +319,6 @@ private:
     std::vector<Ep *> graveyard_;     // destroyed inside progress
     std::vector<flush_wait> flushes_;
     ufx_uct_iface_stats_t gone_{}; // of eps that are gone
-    bool attention_ = false;
     bool in_progress_ = false;
 };
 

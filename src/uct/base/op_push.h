@@ -54,6 +54,18 @@ inline void set_iov(op_record &record, const ufx_uct_iov_t *iov, size_t count) n
     return record;
 }
 
+// A record that was reserved, and packed.
+inline void fill_am_bcopy(op_queue &queue, op_record &record, uint8_t id, size_t length,
+                          size_t prefix) noexcept
+{
+    detail::set_kind(record, UFX_UCT_OP_AM, UFX_UCT_FORM_BCOPY);
+    record.am_id = id;
+    record.comp = nullptr;
+    record.length = length;
+    queue.commit(record, prefix + length);
+    record.data += prefix;
+}
+
 // `max_length` is the most that `pack` may write; the record's length is what it wrote.
 [[nodiscard]] inline op_record *push_am_bcopy(op_queue &queue, uint8_t id, ufx_uct_pack_cb_t pack,
                                               void *arg, size_t max_length,
@@ -63,12 +75,7 @@ inline void set_iov(op_record &record, const ufx_uct_iov_t *iov, size_t count) n
     if (record == nullptr) [[unlikely]] {
         return nullptr;
     }
-    detail::set_kind(*record, UFX_UCT_OP_AM, UFX_UCT_FORM_BCOPY);
-    record->am_id = id;
-    record->comp = nullptr;
-    record->length = pack(record->data + prefix, arg);
-    queue.commit(*record, prefix + record->length);
-    record->data += prefix;
+    fill_am_bcopy(queue, *record, id, pack(record->data + prefix, arg), prefix);
     return record;
 }
 
@@ -116,6 +123,17 @@ inline void set_iov(op_record &record, const ufx_uct_iov_t *iov, size_t count) n
     return record;
 }
 
+// A record that was reserved, and packed.
+inline void fill_put_bcopy(op_queue &queue, op_record &record, size_t length, uint64_t remote_addr,
+                           ufx_uct_rkey_t rkey) noexcept
+{
+    detail::set_kind(record, UFX_UCT_OP_PUT, UFX_UCT_FORM_BCOPY);
+    detail::set_remote(record, remote_addr, rkey);
+    record.comp = nullptr;
+    record.length = length;
+    queue.commit(record, length);
+}
+
 [[nodiscard]] inline op_record *push_put_bcopy(op_queue &queue, ufx_uct_pack_cb_t pack, void *arg,
                                                size_t max_length, uint64_t remote_addr,
                                                ufx_uct_rkey_t rkey) noexcept
@@ -124,11 +142,7 @@ inline void set_iov(op_record &record, const ufx_uct_iov_t *iov, size_t count) n
     if (record == nullptr) [[unlikely]] {
         return nullptr;
     }
-    detail::set_kind(*record, UFX_UCT_OP_PUT, UFX_UCT_FORM_BCOPY);
-    detail::set_remote(*record, remote_addr, rkey);
-    record->comp = nullptr;
-    record->length = pack(record->data, arg);
-    queue.commit(*record, record->length);
+    fill_put_bcopy(queue, *record, pack(record->data, arg), remote_addr, rkey);
     return record;
 }
 

@@ -8,7 +8,7 @@
 namespace ufx::uct {
 
 op_queue::op_queue(size_t max_ops, size_t max_data)
-    : mask_(std::bit_ceil(std::max<size_t>(max_ops, 2)) - 1),
+    : mask_(std::bit_ceil(std::max<size_t>(max_ops, 2)) - 1), limit_(mask_ + 1),
       data_mask_(std::bit_ceil(std::max<size_t>(max_data, 64)) - 1),
       memory_(::new (std::align_val_t{alignof(op_record)})
                   std::byte[(mask_ + 1) * sizeof(op_record) + data_mask_ + 1])
@@ -16,6 +16,15 @@ op_queue::op_queue(size_t max_ops, size_t max_data)
     records_ = reinterpret_cast<op_record *>(memory_.get());
     std::uninitialized_default_construct_n(records_, mask_ + 1);
     ring_ = memory_.get() + (mask_ + 1) * sizeof(op_record);
+}
+
+uint64_t op_queue::bytes() const noexcept
+{
+    uint64_t sum = 0;
+    for (uint64_t index = first_; index != next_; ++index) {
+        sum += records_[index & mask_].length;
+    }
+    return sum;
 }
 
 // Data of one operation is contiguous: what does not fit before the end of the ring starts over.
@@ -114,7 +123,7 @@ void op_queue::drop() noexcept
     failed_ += next_ - first_ - done_;
     done_ = 0;
     first_ = next_;
-    bytes_ = 0;
+    limit_ = next_ + mask_ + 1;
     data_head_ = data_tail_;
 }
 

@@ -26,14 +26,14 @@ public:
 
     [[nodiscard]] bool empty() const noexcept { return first_ == next_; }
 
-    [[nodiscard]] bool full() const noexcept { return next_ - first_ > mask_; }
+    [[nodiscard]] bool full() const noexcept { return next_ == limit_; }
 
     [[nodiscard]] size_t size() const noexcept { return next_ - first_; }
 
     [[nodiscard]] size_t capacity() const noexcept { return mask_ + 1; }
 
-    // Payload bytes of the operations in the queue.
-    [[nodiscard]] uint64_t bytes() const noexcept { return bytes_; }
+    // Payload bytes of the operations in the queue; looks at each of them.
+    [[nodiscard]] uint64_t bytes() const noexcept;
 
     [[nodiscard]] uint64_t first() const noexcept { return first_; }
 
@@ -70,7 +70,6 @@ public:
         op_record &record = records_[next_ & mask_];
         if (data_bytes <= op_record::inline_size) [[likely]] {
             record.data = record.inline_data;
-            record.data_end = data_tail_;
             return &record;
         }
         return reserve_ring(record, data_bytes);
@@ -81,14 +80,41 @@ public:
     {
         record.done = false;
         record.marker = false;
-        if (record.data != record.inline_data) {
+        if (!record.is_inline()) {
             const uint64_t start = position_of(record);
             record.data_end = start + rounded(used);
             data_head_ = data_head_ == data_tail_ ? start : data_head_;
+            data_tail_ = record.data_end;
         }
-        data_tail_ = record.data_end;
-        bytes_ += record.length;
         return next_++;
+    }
+
+    // reserve(), and commit() of an operation whose fields the caller writes before it posts
+    // anything else: one whose data fits into the record, without a completion. There is room. What
+    // was reserved just before, and not committed, can still be read.
+    [[nodiscard]] op_record &add_short(ufx_uct_op_kind_t kind, ufx_uct_op_form_t form,
+                                       uint8_t am_id, uint32_t header_length,
+                                       size_t length) noexcept
+    {
+        op_record &record = records_[next_++ & mask_];
+        record.set_kind(kind, form, am_id, header_length, 0);
+        record.length = length;
+        record.data = record.inline_data;
+        record.comp = nullptr;
+        return record;
+    }
+
+    // The same for a put or get of one piece.
+    [[nodiscard]] op_record &add_zcopy(ufx_uct_op_kind_t kind, const ufx_uct_iov_t &piece,
+                                       ufx_uct_completion_t *comp) noexcept
+    {
+        op_record &record = records_[next_++ & mask_];
+        record.set_kind(kind, UFX_UCT_FORM_ZCOPY, 0, 0, 1);
+        record.length = piece.length;
+        record.data = record.inline_data;
+        record.comp = comp;
+        std::memcpy(record.inline_data, &piece, sizeof(piece));
+        return record;
     }
 
     // A flush marker: it ends by itself when all before it have ended. nullptr if there is no room.
@@ -107,6 +133,18 @@ public:
         if (!empty() && (front().done || front().marker)) [[unlikely]] {
             advance();
         }
+    }
+
+    // Where the payloads of operations posted by now end; for end_quietly().
+    [[nodiscard]] uint64_t data_position() const noexcept { return data_tail_; }
+
+    // Those before `end` have ended OK. None of them is done, a flush marker, or has a completion
+    // that somebody else does not call. `data_position` as it was behind the last of them.
+    void end_quietly(uint64_t end, uint64_t data_position) noexcept
+    {
+        first_ = end;
+        limit_ = end + mask_ + 1;
+        data_head_ = data_position;
     }
 
     // Ends one operation, once: false if it has ended already or was purged (a late answer).
@@ -165,9 +203,11 @@ private:
 
     void pop(const op_record &record) noexcept
     {
-        bytes_ -= record.length;
-        data_head_ = record.data_end;
+        if (!record.is_inline()) {
+            data_head_ = record.data_end;
+        }
         ++first_;
+        ++limit_;
     }
 
     // Removes what has ended at the front, and ends flush markers that get there.
@@ -183,7 +223,7 @@ private:
     uint64_t mask_;
     uint64_t first_ = 0;
     uint64_t next_ = 0;
-    uint64_t bytes_ = 0;
+    uint64_t limit_;         // of next_: first_ and the capacity
     uint64_t data_head_ = 0; // monotonic positions in the byte ring
     uint64_t data_tail_ = 0;
     uint64_t data_mask_;

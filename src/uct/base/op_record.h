@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <endian.h>
 
 namespace ufx::uct {
 
@@ -29,7 +31,7 @@ struct alignas(64) op_record {
     uint32_t iov_count;
     uint64_t length; // payload, without the am header
     std::byte *data;
-    uint64_t data_end; // position in the ring after this record's data
+    uint64_t data_end; // position in the ring after this record's data, if it is there
     ufx_uct_completion_t *comp;
     uint64_t remote_addr;
     ufx_uct_rkey_t rkey;
@@ -47,6 +49,20 @@ struct alignas(64) op_record {
     uint64_t transport[2]; // of the transport: start PSN, frame position
     std::byte inline_data[inline_size];
 
+    // Of a new operation: what it is, and that it has not ended. All before `length`, by two
+    // stores.
+    void set_kind(ufx_uct_op_kind_t new_kind, ufx_uct_op_form_t new_form, uint8_t new_am_id,
+                  uint32_t new_header_length, uint32_t new_iov_count) noexcept
+    {
+        const uint64_t words[2] = {
+            htole64(static_cast<uint64_t>(new_kind) | static_cast<uint64_t>(new_form) << 8 |
+                    static_cast<uint64_t>(new_am_id) << 16),
+            htole64(new_header_length) | htole64(uint64_t{new_iov_count} << 32)};
+        static_assert(sizeof(words) == offsetof(op_record, length));
+        std::memcpy(static_cast<void *>(this), &words[0], sizeof(words[0]));
+        std::memcpy(&header_length, &words[1], sizeof(words[1]));
+    }
+
     [[nodiscard]] static constexpr size_t padded(size_t header_length) noexcept
     {
         return (header_length + 7) & ~size_t{7};
@@ -59,6 +75,12 @@ struct alignas(64) op_record {
     [[nodiscard]] const ufx_uct_iov_t *iov() const noexcept
     {
         return reinterpret_cast<const ufx_uct_iov_t *>(payload());
+    }
+
+    [[nodiscard]] bool is_inline() const noexcept
+    {
+        const uintptr_t here = reinterpret_cast<uintptr_t>(this);
+        return reinterpret_cast<uintptr_t>(data) - here < sizeof(*this);
     }
 
     [[nodiscard]] bool is_flush() const noexcept

@@ -50,12 +50,13 @@ ucs::result<ucs::owner<worker>> worker::create()
     return ucs::owner_access::make<worker>(std::move(loop).value(), std::move(mail).value());
 }
 
-unsigned worker::progress() noexcept
+unsigned worker::progress_all() noexcept
 {
     if (in_progress_) {
         return 0;
     }
     in_progress_ = true;
+    only_ = nullptr;
     unsigned count = 0;
     if (!mail_->empty()) [[unlikely]] {
         count += static_cast<unsigned>(
@@ -72,7 +73,15 @@ unsigned worker::progress() noexcept
         holes_ = false;
         std::erase(ifaces_, nullptr);
     }
+    find_only();
     return count;
+}
+
+// An iface that is alone is progressed without the list. It may be detached meanwhile: nothing of
+// this worker is used after it. It refuses to be progressed by its own handlers.
+void worker::find_only() noexcept
+{
+    only_ = ifaces_.size() == 1 && !in_progress_ ? ifaces_.front() : nullptr;
 }
 
 ufx_status_t worker::arm()
@@ -105,6 +114,7 @@ ufx_status_t worker::attach(ufx_uct_iface_h iface)
         }
     }
     ifaces_.push_back(iface);
+    find_only();
     return UFX_OK;
 }
 
@@ -123,6 +133,7 @@ void worker::detach(ufx_uct_iface_h iface) noexcept
         holes_ = true;
     } else {
         ifaces_.erase(found);
+        find_only();
     }
 }
 

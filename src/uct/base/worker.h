@@ -18,7 +18,14 @@ class worker : public ufx_uct_worker {
 public:
     [[nodiscard]] static ucs::result<ucs::owner<worker>> create();
 
-    unsigned progress() noexcept;
+    unsigned progress() noexcept
+    {
+        if (only_ != nullptr && !mail_->has_new()) [[likely]] {
+            return ufx_uct_iface_progress(only_);
+        }
+        return progress_all();
+    }
+
     [[nodiscard]] ufx_status_t arm();
 
     [[nodiscard]] int event_fd() const noexcept { return loop_->event_fd(); }
@@ -37,11 +44,15 @@ private:
         void *arg;
     };
 
+    unsigned progress_all() noexcept;
+    void find_only() noexcept;
+
     worker(ucs::owner<ucs::event_loop> loop, ucs::owner<ucs::mailbox<letter>> mail) noexcept;
 
     ucs::owner<ucs::event_loop> loop_; // of the mailbox and of ifaces that have an event fd
     ucs::owner<ucs::mailbox<letter>> mail_;
     std::vector<ufx_uct_iface_h> ifaces_; // NULL where one was detached during progress
+    ufx_uct_iface_h only_ = nullptr; // the one iface, while there is just one, outside of progress
     bool in_progress_ = false;
     bool holes_ = false;
 };

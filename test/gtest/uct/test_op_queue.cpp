@@ -46,6 +46,29 @@ TEST_CASE("op_queue: a full queue refuses and has no side effect")
     CHECK(put(queue, &comps[4]) != nullptr);
 }
 
+TEST_CASE("op_queue: operations that end without a word leave room for as many, and their payloads")
+{
+    op_queue queue(4, 256);
+    char payload[100] = {};
+    for (int lap = 0; lap < 10; ++lap) {
+        REQUIRE(push_put_short(queue, payload, 8, 0, 0) != nullptr);
+        REQUIRE(push_put_short(queue, payload, sizeof(payload), 0, 0) != nullptr);
+        const uint64_t between = queue.data_position();
+        REQUIRE(push_put_short(queue, payload, sizeof(payload), 0, 0) != nullptr);
+        REQUIRE(push_put_short(queue, payload, 8, 0, 0) != nullptr);
+        CHECK(queue.full());
+        CHECK(queue.bytes() == 2 * (8 + sizeof(payload)));
+        queue.end_quietly(queue.first() + 2, between);
+        CHECK(queue.size() == 2);
+        CHECK(queue.bytes() == 8 + sizeof(payload));
+        CHECK(push_put_short(queue, payload, sizeof(payload), 0, 0) != nullptr);
+        queue.end_quietly(queue.next(), queue.data_position());
+        CHECK(queue.empty());
+    }
+    CHECK(queue.completed() == 50);
+    CHECK(queue.failed() == 0);
+}
+
 TEST_CASE("op_queue: operations end in any order, each once, and leave from the front")
 {
     op_queue queue(8, 1024);

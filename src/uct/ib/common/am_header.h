@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <endian.h>
 
 namespace ufx::uct::ib {
 
@@ -17,6 +18,12 @@ struct am_header {
     uint8_t spare[6];
 };
 static_assert(sizeof(am_header) == 8);
+
+// The same as one word, for whoever writes it at once.
+[[nodiscard]] inline uint64_t header_word(uint8_t id, bool wants_grant) noexcept
+{
+    return htole64(id | uint64_t{wants_grant} << 8);
+}
 
 // A sender may have `window` messages at a receiver that were not handled. Half-way it asks; the
 // receiver's grant says that the first half was handled.

@@ -204,6 +204,7 @@ ucs::result<registered *> md::enter(void *address, size_t length, uint64_t flags
     if (made->mr == nullptr) {
         return say_refused(errno, address, length);
     }
+    made->lkey = made->mr->lkey;
     return made.release();
 }
 

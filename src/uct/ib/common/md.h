@@ -24,7 +24,13 @@ class async_monitor;
 struct registered {
     mr_owner mr;
     ucs::registration_cache::entry *cached; // whose it is; nullptr: the user's alone
+    uint32_t lkey = 0;                      // of mr
 };
+
+[[nodiscard]] inline uint32_t lkey_of(ufx_uct_mem_h memh) noexcept
+{
+    return static_cast<const registered *>(memh)->lkey;
+}
 
 class md : public md_base<md> {
 public:

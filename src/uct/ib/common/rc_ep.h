@@ -15,6 +15,7 @@
 #include "ucs/list.h"
 #include "uct/base/failover_ep.h"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -139,7 +140,39 @@ private:
     [[nodiscard]] bool has_room() const noexcept;
     [[nodiscard]] bool can_send() const noexcept { return has_room() && flow_.may_send(); }
 
+    // When it is over, something is in the record that somebody waits for.
+    [[nodiscard]] static bool has_answer(const op_record &record) noexcept
+    {
+        return record.kind == UFX_UCT_OP_ATOMIC_FETCH ||
+               (record.kind == UFX_UCT_OP_GET && record.form != UFX_UCT_FORM_ZCOPY);
+    }
+
     [[nodiscard]] bool has_psn_room(uint32_t packets) const noexcept;
+
+    // Those that lie in one block of the send queue: rc_ep_short_impl.h.
+    void put_quickly(ufx_uct_op_form_t form, const void *buffer, size_t length,
+                     uint64_t remote_addr, ufx_uct_rkey_t rkey) noexcept;
+    template <size_t head_size, class Copy>
+    void am_quickly(ufx_uct_op_form_t form, uint8_t id, size_t length, Copy &&copy) noexcept;
+    void am_bcopy_quickly(uint8_t id, const std::byte *packed, size_t length) noexcept;
+    void am_short_quickly(uint8_t id, uint64_t header, const void *payload, size_t length) noexcept;
+    template <send_op op>
+    void rma_quickly(const ufx_uct_iov_t &piece, uint64_t remote_addr, ufx_uct_rkey_t rkey,
+                     ufx_uct_completion_t *comp) noexcept;
+    // What rma_quickly() takes.
+    [[nodiscard]] bool is_quick(const ufx_uct_iov_t *iov, size_t count) const noexcept
+    {
+        return count == 1 && iov->length - 1 < max_quick_ && iov->memh != nullptr;
+    }
+
+    void note_block(op_record &record, uint64_t request, uint32_t more_packets) noexcept;
+    [[nodiscard]] uint32_t flags_by_turn(uint64_t request) noexcept;
+    [[nodiscard]] uint32_t special_flags(uint64_t request) noexcept;
+    [[nodiscard]] ufx_status_t put_short_at_length(const void *buffer, size_t length,
+                                                   uint64_t remote_addr,
+                                                   ufx_uct_rkey_t rkey) noexcept;
+    [[nodiscard]] ufx_status_t am_short_at_length(uint8_t id, uint64_t header, const void *payload,
+                                                  size_t length) noexcept;
 
     void post_am(op_record &record, bool copied, std::span<const ibv_sge> pieces) noexcept;
     void post_remote(op_record &record, send_op op, std::span<const ibv_sge> pieces) noexcept;
@@ -149,6 +182,10 @@ private:
     // A request of the transport itself, without a record.
     void post_own(send_request request, uint32_t packets) noexcept;
     [[nodiscard]] bool signal_next(bool wanted) noexcept;
+    [[nodiscard]] bool signal_by_turn() noexcept;
+    void end_tail() noexcept;
+    void think_next() noexcept;
+    void note_run(uint64_t request, uint64_t end, ufx_uct_completion_t *comp) noexcept;
     void make_room() noexcept;
     [[nodiscard]] ufx_status_t no_room() noexcept;
     [[nodiscard]] ufx_status_t no_room_for_am() noexcept;
@@ -172,6 +209,7 @@ private:
                                             void *result, uint64_t remote_addr, ufx_uct_rkey_t rkey,
                                             ufx_uct_completion_t *comp) noexcept;
     void release(uint64_t position) noexcept;
+    void sent_after_all(typename send_queue::completion_id id) noexcept;
     void end_until(uint64_t position) noexcept;
     void end_front() noexcept;
     void send_grant() noexcept;
@@ -187,8 +225,10 @@ private:
     flow_control flow_;
     uint32_t qpn_;
     uint32_t start_psn_;
-    uint32_t psn_;            // of the next packet
-    uint32_t unsignaled_ = 0; // requests behind the last signaled one
+    uint32_t psn_;             // of the next packet; the upper bits count laps
+    uint32_t plain_left_ = 1;  // see signal_next()
+    uint32_t after_fence_ = 0; // plain_left_ as it was before fence() took it down, or 0
+    bool has_tail_ = false;    // there are requests behind the last signaled one
     uint8_t mtu_shift_ = 0;
     bool connected_ = false;
     bool fence_next_ = false;       // the next request waits for the reads before it
@@ -209,6 +249,25 @@ private:
     uint64_t silence_limit_ns_ = quiet_limit_ns;
     silence silence_;                             // since it failed
     std::vector<ufx_uct_completion_t *> waiters_; // of invalidate
+
+    // What ends with the completion of one signaled request, kept by the request's position: the
+    // records from `first` to `end`, of which only the last one may have a completion, `comp`.
+    // Over if `first` is not the oldest record. It is never if there is none, or if they have to be
+    // looked at one by one.
+    struct signaled_run {
+        static constexpr uint64_t never = UINT64_MAX;
+
+        uint64_t first = never;
+        uint64_t end;
+        uint64_t data_position; // behind their payloads
+        uint64_t position;      // behind the request
+        ufx_uct_completion_t *comp;
+    };
+    uint64_t run_first_ = 0; // first record behind the last signaled request
+    uint64_t run_mask_;
+    std::unique_ptr<signaled_run[]> runs_;
+    signaled_run *last_run_; // the newest
+    uint64_t max_quick_ = 0; // length of the longest put or get that rma_quickly() takes
 };
 
 } // namespace ufx::uct::ib

@@ -6,10 +6,6 @@
 #include "atomic_request.h"
 #include "rc_ep_post_impl.h"
 
-#include "ucs/bytes.h"
-
-#include <cstring>
-
 namespace ufx::uct::ib {
 
 // Where a value comes back, it comes into the record.
@@ -110,18 +106,6 @@ ufx_status_t rc_ep<Hw>::atomic64_cswap(uint64_t compare, uint64_t swap, uint64_t
 {
     return post_atomic(UFX_UCT_ATOMIC_CSWAP, sizeof(swap), swap, compare, result, remote_addr, rkey,
                        comp);
-}
-
-// The value before comes in the host's order if it has 8 bytes, and big-endian if it has 4: only
-// an extended atomic has.
-inline void take_value(const op_record &record) noexcept
-{
-    if (record.atomic_size == sizeof(uint32_t)) {
-        const auto value = ucs::load_be<uint32_t>(record.data);
-        std::memcpy(record.result, &value, sizeof(value));
-    } else {
-        std::memcpy(record.result, record.data, sizeof(uint64_t));
-    }
 }
 
 } // namespace ufx::uct::ib

@@ -6,11 +6,13 @@
 
 #include "rc_ep_atomic_impl.h"
 #include "rc_ep_post_impl.h"
+#include "rc_ep_short_impl.h"
 
 #include "ucs/bytes.h"
 #include "ucs/uuid.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 
 namespace ufx::uct::ib {
@@ -53,7 +55,8 @@ rc_ep<Hw>::rc_ep(iface_type &iface, const ufx_uct_ep_params_t &params, rc_qp &&q
            4 * (iface.config().seg_size + sizeof(am_header))),
       qp_(std::move(qp)), sends_(std::move(queue)), flow_(iface.config().fc_window),
       qpn_(qp_.number()), start_psn_(static_cast<uint32_t>(ucs::random_uuid()) & psn_mask),
-      psn_(start_psn_), tag_(ucs::random_uuid())
+      psn_(start_psn_), tag_(ucs::random_uuid()), run_mask_(std::bit_ceil(sends_.size()) - 1),
+      runs_(std::make_unique<signaled_run[]>(run_mask_ + 1)), last_run_(&runs_[0])
 {
 }
 
@@ -139,6 +142,8 @@ ufx_status_t rc_ep<Hw>::connect_to_ep(const void *device_addr, const void *, con
     peer_qpn_ = peer->qpn;
     flush_addr_ = peer->flush_addr;
     flush_rkey_ = peer->flush_rkey;
+    max_quick_ =
+        std::min(this->iface().max_zcopy(), quick_packets(this->queue_.capacity()) << mtu_shift_);
     connected_ = true;
     this->go_live();
     if (!this->iface().link_up()) {
@@ -167,56 +172,7 @@ ufx_status_t rc_ep<Hw>::query(ufx_uct_ep_attr_t *attr) noexcept
     return status;
 }
 
-// ---- Completions -----------------------------------------------------------------------------
-
-template <class Hw>
-void rc_ep<Hw>::release(uint64_t position) noexcept
-{
-    this->iface().give_cq_room(sends_.release(position));
-}
-
-// A failed ep keeps its records for whoever judges them: a late completion changes nothing.
-template <class Hw>
-void rc_ep<Hw>::sent(typename send_queue::completion_id id) noexcept
-{
-    const uint64_t position = sends_.position_after(id);
-    release(position);
-    if (!this->is_failed()) [[likely]] {
-        end_until(position);
-    } else {
-        silence_.start(ucs::now_ns());
-    }
-}
-
-template <class Hw>
-void rc_ep<Hw>::end_until(uint64_t position) noexcept
-{
-    op_queue &queue = this->queue_;
-    while (!queue.empty() && static_cast<int64_t>(queue.front().transport[0] - position) <= 0) {
-        end_front();
-    }
-}
-
-// Answers go where they were asked for.
-template <class Hw>
-void rc_ep<Hw>::end_front() noexcept
-{
-    op_record &record = this->queue_.front();
-    if (record.kind == UFX_UCT_OP_GET && record.form != UFX_UCT_FORM_ZCOPY) {
-        this->iface().count_received(record.length);
-        if (record.form == UFX_UCT_FORM_BCOPY) {
-            record.unpack.cb(record.unpack.arg, record.data, record.length);
-            if (this->queue_.empty()) {
-                return; // the callback destroyed the ep
-            }
-        } else if (record.length != 0) {
-            std::memcpy(record.result, record.data, record.length);
-        }
-    } else if (record.kind == UFX_UCT_OP_ATOMIC_FETCH) {
-        take_value(record);
-    }
-    this->queue_.complete_front(UFX_OK);
-}
+// ---- Errors ----------------------------------------------------------------------------------
 
 // Requests end in order: those before the one that failed have ended well.
 template <class Hw>
@@ -299,6 +255,10 @@ template <class Hw>
 void rc_ep<Hw>::quiesce() noexcept
 {
     owes_grant_ = false;
+    for (uint64_t i = 0; i <= run_mask_; i++) {
+        runs_[i].first = signaled_run::never; // the records stay for whoever judges them
+    }
+    run_first_ = signaled_run::never;
     if (!qp_.exists()) {
         return;
     }
@@ -310,7 +270,7 @@ void rc_ep<Hw>::quiesce() noexcept
     }
     if (!broken) {
         silence_limit_ns_ = dead_limit_ns;
-    } else if (unsignaled_ != 0) {
+    } else if (has_tail_) {
         post_own({.op = send_op::nop, .signaled = true}, 0);
     }
     if (!linked()) {
@@ -424,7 +384,7 @@ void rc_ep<Hw>::destroy_qp() noexcept
     }
     this->iface().forget(qpn_); // what came since
     release(sends_.posted());
-    static_cast<void>(signal_next(true)); // the tail needs no completion any more
+    end_tail(); // needs no completion any more
 }
 
 template <class Hw>
@@ -467,7 +427,7 @@ ucs::result<rc_position> rc_ep<Hw>::parse_token(const void *token, size_t length
     }
     const rc_position position{static_cast<uint32_t>(value)};
     // It lies between what has completed and what was posted.
-    if (psn_distance(position.expected_psn, psn_) < 0) {
+    if (psn_distance(position.expected_psn, psn_ & psn_mask) < 0) {
         return UFX_ERR_BAD_MESSAGE;
     }
     return position;
@@ -478,7 +438,7 @@ extent rc_ep<Hw>::judge(const op_record &record, uint64_t, const rc_position &po
                         size_t &partial) const noexcept
 {
     const auto first = static_cast<uint32_t>(record.transport[1] & psn_mask);
-    const auto packets = static_cast<uint32_t>(record.transport[1] >> 32);
+    const auto packets = static_cast<uint32_t>(record.transport[1] >> 32) + 1;
     return extent_of(first, packets, position.expected_psn, mtu_shift_, partial);
 }
 

@@ -3,7 +3,7 @@
 #ifndef UFX_UCT_IB_COMMON_RC_EP_POST_IMPL_H
 #define UFX_UCT_IB_COMMON_RC_EP_POST_IMPL_H
 
-#include "rc_iface.h"
+#include "rc_ep_completion_impl.h"
 
 #include <array>
 #include <cstring>
@@ -21,8 +21,7 @@ inline constexpr uint32_t user_cq_room = Hw::send_queue::max_blocks + 1;
 template <class Hw>
 bool rc_ep<Hw>::has_room() const noexcept
 {
-    return sends_.has_room(send_queue::max_blocks) && !this->queue_.full() &&
-           this->iface().has_cq_room(user_cq_room<Hw>);
+    return sends_.has_room() && !this->queue_.full() && this->iface().has_cq_room(user_cq_room<Hw>);
 }
 
 template <class Hw>
@@ -37,21 +36,6 @@ bool rc_ep<Hw>::has_psn_room(uint32_t packets) const noexcept
     return under_way + packets <= max_packets_under_way;
 }
 
-// Whether the next request has a completion. Room for the one that will end an unsignaled tail is
-// taken when the tail begins, so that it can be ended at any time.
-template <class Hw>
-bool rc_ep<Hw>::signal_next(bool wanted) noexcept
-{
-    if (wanted || unsignaled_ + 1 >= this->iface().config().tx_moderation) {
-        this->iface().give_cq_room(unsignaled_ != 0 ? 1 : 0);
-        unsignaled_ = 0;
-        return true;
-    }
-    this->iface().take_cq_room(unsignaled_ == 0 ? 1 : 0);
-    unsignaled_++;
-    return false;
-}
-
 template <class Hw>
 void rc_ep<Hw>::post(op_record &record, send_request request, uint64_t length) noexcept
 {
@@ -59,10 +43,16 @@ void rc_ep<Hw>::post(op_record &record, send_request request, uint64_t length) n
     request.signaled = signal_next(request.signaled || record.comp != nullptr);
     request.fenced = std::exchange(fence_next_, false);
     const uint64_t before = sends_.posted();
-    record.transport[1] = psn_ | uint64_t{packets} << 32;
-    psn_ = psn_after(psn_, packets);
+    record.transport[1] = psn_ | uint64_t{packets - 1} << 32;
+    psn_ += packets;
     record.transport[0] = sends_.post(request);
     this->iface().take_cq_room(static_cast<uint32_t>(sends_.posted() - before));
+    if (request.signaled) {
+        note_run(before, sends_.posted(), record.comp);
+        if (has_answer(record)) {
+            last_run_->first = signaled_run::never;
+        }
+    }
     if (sends_.is_broken()) [[unlikely]] {
         broke({UFX_ERR_IO, UFX_UCT_CAUSE_OWN_QP}, 0, "the device refuses a request");
     }
@@ -73,9 +63,17 @@ void rc_ep<Hw>::post_own(send_request request, uint32_t packets) noexcept
 {
     request.signaled = signal_next(request.signaled);
     const uint64_t before = sends_.posted();
-    psn_ = psn_after(psn_, packets);
+    psn_ += packets;
     sends_.post(request);
     this->iface().take_cq_room(static_cast<uint32_t>(sends_.posted() - before));
+    if (request.signaled) {
+        const bool alone = this->queue_.next() == run_first_;
+        note_run(before, sends_.posted(), nullptr);
+        last_run_->first = alone ? signaled_run::never : last_run_->first;
+    }
+    if (fence_next_) {
+        think_next(); // the fence is for the user's next one
+    }
 }
 
 template <class Hw>
@@ -103,7 +101,7 @@ void rc_ep<Hw>::post_remote(op_record &record, send_op op,
 
 // The bytes lie in the record.
 template <class Hw>
-void rc_ep<Hw>::post_remote(op_record &record, send_op op, size_t length) noexcept
+[[gnu::noinline]] void rc_ep<Hw>::post_remote(op_record &record, send_op op, size_t length) noexcept
 {
     const ibv_sge piece = own_piece(record.data, length);
     post_remote(record, op, {&piece, 1});
@@ -123,9 +121,9 @@ bool rc_ep<Hw>::gather(const ufx_uct_iov_t *iov, size_t count, ibv_sge *pieces) 
         if (iov[i].memh == nullptr && iov[i].length != 0) {
             return false;
         }
-        pieces[i] = {
-            reinterpret_cast<uint64_t>(iov[i].buffer), static_cast<uint32_t>(iov[i].length),
-            iov[i].length == 0 ? 0 : static_cast<const registered *>(iov[i].memh)->mr->lkey};
+        pieces[i] = {reinterpret_cast<uint64_t>(iov[i].buffer),
+                     static_cast<uint32_t>(iov[i].length),
+                     iov[i].length == 0 ? 0 : lkey_of(iov[i].memh)};
     }
     return true;
 }
@@ -135,6 +133,20 @@ bool rc_ep<Hw>::gather(const ufx_uct_iov_t *iov, size_t count, ibv_sge *pieces) 
 template <class Hw>
 ufx_status_t rc_ep<Hw>::am_short(uint8_t id, uint64_t header, const void *payload,
                                  size_t length) noexcept
+{
+    if constexpr (send_queue::max_short != 0) {
+        if (id < UFX_UCT_AM_ID_MAX && length <= send_queue::max_short && can_send()) [[likely]] {
+            am_short_quickly(id, header, payload, length);
+            return UFX_OK;
+        }
+    }
+    return am_short_at_length(id, header, payload, length);
+}
+
+template <class Hw>
+[[gnu::noinline]] ufx_status_t rc_ep<Hw>::am_short_at_length(uint8_t id, uint64_t header,
+                                                             const void *payload,
+                                                             size_t length) noexcept
 {
     if (id >= UFX_UCT_AM_ID_MAX ||
         length > send_queue::max_copied - sizeof(am_header) - sizeof(header)) {
@@ -158,16 +170,23 @@ ssize_t rc_ep<Hw>::am_bcopy(uint8_t id, ufx_uct_pack_cb_t pack, void *arg, unsig
     if (id >= UFX_UCT_AM_ID_MAX) {
         return UFX_ERR_INVALID_PARAM;
     }
-    op_record *record = can_send()
-                            ? push_am_bcopy(this->queue_, id, pack, arg,
-                                            this->iface().config().seg_size, sizeof(am_header))
-                            : nullptr;
+    const size_t prefix = sizeof(am_header);
+    op_record *record =
+        can_send() ? this->queue_.reserve(prefix + this->iface().config().seg_size) : nullptr;
     if (record == nullptr) {
         return no_room_for_am();
     }
-    const ibv_sge piece = prefixed_piece(*record, record->length);
+    const size_t length = pack(record->data + prefix, arg);
+    if constexpr (send_queue::max_short != 0) {
+        if (length <= send_queue::max_short) {
+            am_bcopy_quickly(id, record->data + prefix, length);
+            return static_cast<ssize_t>(length);
+        }
+    }
+    fill_am_bcopy(this->queue_, *record, id, length, prefix);
+    const ibv_sge piece = prefixed_piece(*record, length);
     post_am(*record, piece.length <= send_queue::max_copied, {&piece, 1});
-    return static_cast<ssize_t>(record->length);
+    return static_cast<ssize_t>(length);
 }
 
 template <class Hw>
@@ -203,7 +222,8 @@ ibv_sge rc_ep<Hw>::prefixed_piece(op_record &record, size_t length) noexcept
 }
 
 template <class Hw>
-void rc_ep<Hw>::post_am(op_record &record, bool copied, std::span<const ibv_sge> pieces) noexcept
+[[gnu::noinline]] void rc_ep<Hw>::post_am(op_record &record, bool copied,
+                                          std::span<const ibv_sge> pieces) noexcept
 {
     this->iface().count_sent(record.length);
     post(record, {.op = send_op::send, .copied = copied, .pieces = pieces}, pieces_length(pieces));
@@ -214,6 +234,20 @@ void rc_ep<Hw>::post_am(op_record &record, bool copied, std::span<const ibv_sge>
 template <class Hw>
 ufx_status_t rc_ep<Hw>::put_short(const void *buffer, size_t length, uint64_t remote_addr,
                                   ufx_uct_rkey_t rkey) noexcept
+{
+    if constexpr (send_queue::max_short != 0) {
+        if (length - 1 < send_queue::max_short && has_room()) [[likely]] {
+            put_quickly(UFX_UCT_FORM_SHORT, buffer, length, remote_addr, rkey);
+            return UFX_OK;
+        }
+    }
+    return put_short_at_length(buffer, length, remote_addr, rkey);
+}
+
+template <class Hw>
+[[gnu::noinline]] ufx_status_t rc_ep<Hw>::put_short_at_length(const void *buffer, size_t length,
+                                                              uint64_t remote_addr,
+                                                              ufx_uct_rkey_t rkey) noexcept
 {
     if (length > send_queue::max_copied) {
         return UFX_ERR_INVALID_PARAM;
@@ -231,21 +265,27 @@ template <class Hw>
 ssize_t rc_ep<Hw>::put_bcopy(ufx_uct_pack_cb_t pack, void *arg, uint64_t remote_addr,
                              ufx_uct_rkey_t rkey) noexcept
 {
-    op_record *record = has_room()
-                            ? push_put_bcopy(this->queue_, pack, arg,
-                                             this->iface().config().seg_size, remote_addr, rkey)
-                            : nullptr;
+    op_record *record =
+        has_room() ? this->queue_.reserve(this->iface().config().seg_size) : nullptr;
     if (record == nullptr) {
         return no_room();
     }
-    post_remote(*record, send_op::write, record->length);
-    return static_cast<ssize_t>(record->length);
+    const size_t length = pack(record->data, arg);
+    if constexpr (send_queue::max_short != 0) {
+        if (length - 1 < send_queue::max_short) {
+            put_quickly(UFX_UCT_FORM_BCOPY, record->data, length, remote_addr, rkey);
+            return static_cast<ssize_t>(length);
+        }
+    }
+    fill_put_bcopy(this->queue_, *record, length, remote_addr, rkey);
+    post_remote(*record, send_op::write, length);
+    return static_cast<ssize_t>(length);
 }
 
 template <class Hw>
-ufx_status_t rc_ep<Hw>::post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *iov, size_t iov_count,
-                                 uint64_t remote_addr, ufx_uct_rkey_t rkey,
-                                 ufx_uct_completion_t *comp) noexcept
+[[gnu::noinline]] ufx_status_t
+rc_ep<Hw>::post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *iov, size_t iov_count,
+                    uint64_t remote_addr, ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
 {
     std::array<ibv_sge, send_queue::max_pieces> pieces;
     const size_t length = iov_bytes(iov, iov_count);
@@ -269,6 +309,12 @@ template <class Hw>
 ufx_status_t rc_ep<Hw>::put_zcopy(const ufx_uct_iov_t *iov, size_t iov_count, uint64_t remote_addr,
                                   ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
 {
+    if constexpr (send_queue::max_short != 0) {
+        if (is_quick(iov, iov_count) && has_room()) [[likely]] {
+            rma_quickly<send_op::write>(*iov, remote_addr, rkey, comp);
+            return UFX_INPROGRESS;
+        }
+    }
     return post_rma(UFX_UCT_OP_PUT, iov, iov_count, remote_addr, rkey, comp);
 }
 
@@ -276,6 +322,12 @@ template <class Hw>
 ufx_status_t rc_ep<Hw>::get_zcopy(const ufx_uct_iov_t *iov, size_t iov_count, uint64_t remote_addr,
                                   ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
 {
+    if constexpr (send_queue::max_short != 0) {
+        if (is_quick(iov, iov_count) && has_room()) [[likely]] {
+            rma_quickly<send_op::read>(*iov, remote_addr, rkey, comp);
+            return UFX_INPROGRESS;
+        }
+    }
     return post_rma(UFX_UCT_OP_GET, iov, iov_count, remote_addr, rkey, comp);
 }
 
@@ -323,6 +375,7 @@ template <class Hw>
 ufx_status_t rc_ep<Hw>::fence() noexcept
 {
     fence_next_ = true;
+    think_next();
     return UFX_OK;
 }
 
@@ -347,6 +400,8 @@ ufx_status_t rc_ep<Hw>::flush(unsigned flags, ufx_uct_completion_t *comp)
     if (!remote || this->is_failed() || this->queue_.empty() || comp == nullptr) {
         const ufx_status_t status = base::flush(flags, comp);
         if (status == UFX_INPROGRESS && !this->is_failed()) {
+            // There may be a marker behind the newest run or in the next one.
+            run_first_ = last_run_->first = signaled_run::never;
             signal_tail();
         }
         return status;
@@ -387,14 +442,6 @@ ufx_status_t rc_ep<Hw>::no_room_for_am() noexcept
     const ufx_status_t status = no_room();
     waits_for_credit_ = !flow_.may_send();
     return status;
-}
-
-template <class Hw>
-void rc_ep<Hw>::signal_tail() noexcept
-{
-    if (unsignaled_ != 0) { // so there is room: send_credits
-        post_own({.op = send_op::nop, .signaled = true}, send_queue::nop_packets);
-    }
 }
 
 } // namespace ufx::uct::ib

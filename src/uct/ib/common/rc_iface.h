@@ -54,6 +54,12 @@ public:
 
     // ---- For iface_base ----------------------------------------------------------------------
     unsigned poll() noexcept;
+
+    [[nodiscard]] bool is_idle() const noexcept
+    {
+        return !resources_.mailbox->has_new() && !queues_.is_worth_a_poll();
+    }
+
     [[nodiscard]] ucs::result<ucs::owner<ep_type>> create_ep(const ufx_uct_ep_params_t &params);
 
     // ---- For the eps -------------------------------------------------------------------------
@@ -113,13 +119,18 @@ public:
     {
         by_qpn_.remove(qpn);
         orphans_ = true;
+        set_unusual();
     }
 
     // The queue pair is gone: so are its completions.
     void forget(uint32_t qpn) noexcept;
 
     // It waits to become quiet, or owes a grant: it gets a turn in each poll.
-    void add_unsettled(ep_type &one) noexcept { unsettled_.push_back(one); }
+    void add_unsettled(ep_type &one) noexcept
+    {
+        unsettled_.push_back(one);
+        set_unusual();
+    }
 
 private:
     friend struct ucs::owner_access;
@@ -135,7 +146,15 @@ private:
     void receive(uint32_t qpn, uint32_t slot, size_t length) noexcept;
     [[nodiscard]] bool take_control(uint32_t qpn, const am_header &header, size_t length) noexcept;
     [[gnu::cold]] void refuse(uint32_t qpn, uint32_t slot) noexcept;
-    void give_slot(uint32_t slot) noexcept;
+    [[gnu::noinline]] void refill_slot(uint32_t slot) noexcept;
+    // poll() has more to do than to look at the queues.
+    void set_unusual() noexcept { this->attention_ |= base::for_transport; }
+    [[nodiscard]] bool is_unusual() const noexcept
+    {
+        return (this->attention_ & base::for_transport) != 0;
+    }
+    [[gnu::cold]] unsigned begin_unusual() noexcept;
+    [[gnu::cold]] void end_unusual(bool queues_empty) noexcept;
     [[gnu::cold]] unsigned take_events() noexcept;
     void take_event(const async_event &event) noexcept;
     [[nodiscard]] bool is_only_logged(ibv_event_type type) const noexcept;
@@ -161,6 +180,7 @@ private:
     ucs::list<ep_type> unsettled_;
     int64_t cq_room_;
     atomic_level atomics_;
+    // What set_unusual() is for:
     bool tails_signaled_ = false; // since the last poll
     bool orphans_ = false;  // an ep was destroyed in this round of progress
     bool link_up_ = true;   // false: cut by set_link

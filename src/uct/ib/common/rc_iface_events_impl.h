@@ -20,6 +20,7 @@ bool rc_iface<Hw>::has_news() const noexcept
 template <class Hw>
 void rc_iface<Hw>::take_events_of_eps() noexcept
 {
+    set_unusual();
     resources_.mailbox->drain([this](ucs::owner<async_event> event) {
         if (event->qpn != 0) {
             take_event(*event);
@@ -160,6 +161,7 @@ void rc_iface<Hw>::read_port(const char *why) noexcept
         ufx_info("%s:%u: its address %s (%s)", md_.dev().name().c_str(), port_.number(),
                  how == refreshed::failed ? "is not known any more" : "changed", why);
         address_ = how;
+        set_unusual();
     }
 }
 
@@ -179,6 +181,7 @@ void rc_iface<Hw>::adopt_gid(size_t choice) noexcept
 {
     port_.adopt(choice);
     address_ = refreshed::changed;
+    set_unusual();
 }
 
 } // namespace ufx::uct::ib

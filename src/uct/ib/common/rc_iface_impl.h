@@ -220,6 +220,7 @@ void rc_iface<Hw>::signal_tails() noexcept
     if (std::exchange(tails_signaled_, true)) {
         return;
     }
+    set_unusual();
     for (ep_type *ep : this->eps()) {
         if (!ep->is_failed()) {
             ep->signal_tail();
@@ -262,6 +263,7 @@ template <class Hw>
 ufx_status_t rc_iface<Hw>::set_link(int up) noexcept
 {
     link_up_ = up != 0;
+    set_unusual();
     if (!link_up_) {
         fail_all({UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_INJECTED},
                  "the link was taken down by set_link", quiet_limit_ns);
@@ -293,10 +295,8 @@ template <class Hw>
 unsigned rc_iface<Hw>::poll() noexcept
 {
     unsigned count = 0;
-    orphans_ = false;
-    tails_signaled_ = false;
-    if (has_news()) [[unlikely]] {
-        count += take_events();
+    if (is_unusual() || resources_.mailbox->has_new()) [[unlikely]] {
+        count += begin_unusual();
     }
     const unsigned received = queues_.poll_receives(
         config_.cq_poll, [this](uint32_t qpn, uint32_t slot, size_t length, bool good) {
@@ -321,10 +321,31 @@ unsigned rc_iface<Hw>::poll() noexcept
             }
         });
     count += sent;
-    if (!unsettled_.empty()) [[unlikely]] {
-        settle(received < config_.cq_poll && sent < config_.cq_poll);
+    if (is_unusual()) [[unlikely]] {
+        end_unusual(received < config_.cq_poll && sent < config_.cq_poll);
     }
     return count;
+}
+
+template <class Hw>
+unsigned rc_iface<Hw>::begin_unusual() noexcept
+{
+    set_unusual();
+    orphans_ = false;
+    tails_signaled_ = false;
+    return has_news() ? take_events() : 0;
+}
+
+template <class Hw>
+void rc_iface<Hw>::end_unusual(bool queues_empty) noexcept
+{
+    if (!unsettled_.empty()) {
+        settle(queues_empty);
+    }
+    queues_.publish(); // what was given back since the last poll
+    if (!orphans_ && !tails_signaled_ && !has_news() && unsettled_.empty()) {
+        this->attention_ &= static_cast<uint8_t>(~base::for_transport);
+    }
 }
 
 template <class Hw>
@@ -353,7 +374,7 @@ template <class Hw>
 void rc_iface<Hw>::receive(uint32_t qpn, uint32_t slot, size_t length) noexcept
 {
     if (orphans_ && by_qpn_.find(qpn) == nullptr) [[unlikely]] {
-        give_slot(slot);
+        queues_.give(slot);
         return;
     }
     receive_buffer *buffer = slots_[slot];
@@ -363,7 +384,7 @@ void rc_iface<Hw>::receive(uint32_t qpn, uint32_t slot, size_t length) noexcept
     if (length < sizeof(header) || header.id >= UFX_UCT_AM_ID_MAX || header.wants_grant != 0)
         [[unlikely]] {
         if (!take_control(qpn, header, length)) {
-            give_slot(slot);
+            queues_.give(slot);
             return;
         }
     }
@@ -372,15 +393,17 @@ void rc_iface<Hw>::receive(uint32_t qpn, uint32_t slot, size_t length) noexcept
     if (this->ams_.call(header.id, data, length, UFX_UCT_AM_CB_DESC) == UFX_INPROGRESS)
         [[unlikely]] {
         slots_[slot] = nullptr; // the handler keeps it
+        refill_slot(slot);
+        return;
     }
-    give_slot(slot);
+    queues_.give(slot);
 }
 
 // The receive failed, or what came is no message of this transport.
 template <class Hw>
 void rc_iface<Hw>::refuse(uint32_t qpn, uint32_t slot) noexcept
 {
-    give_slot(slot);
+    queues_.give(slot);
     ep_type *ep = by_qpn_.find(qpn);
     if (ep != nullptr) {
         ep->broke({UFX_ERR_CONNECTION_RESET, UFX_UCT_CAUSE_OWN_QP}, 0, "a receive failed");
@@ -406,19 +429,17 @@ bool rc_iface<Hw>::take_control(uint32_t qpn, const am_header &header, size_t le
     return false;
 }
 
-// The slot goes back to the device, with another buffer if its own was kept.
+// The slot goes back to the device, with another buffer since its own was kept.
 template <class Hw>
-void rc_iface<Hw>::give_slot(uint32_t slot) noexcept
+void rc_iface<Hw>::refill_slot(uint32_t slot) noexcept
 {
+    slots_[slot] = buffers_.take();
     if (slots_[slot] == nullptr) {
-        slots_[slot] = buffers_.take();
-        if (slots_[slot] == nullptr) {
-            starved_.push_back(slot); // until a handler gives one back
-            return;
-        }
-        queues_.set_buffer(slot, buffers_.start(slots_[slot]),
-                           static_cast<uint32_t>(buffers_.size()), slots_[slot]->lkey);
+        starved_.push_back(slot); // until a handler gives one back
+        return;
     }
+    queues_.set_buffer(slot, buffers_.start(slots_[slot]), static_cast<uint32_t>(buffers_.size()),
+                       slots_[slot]->lkey);
     queues_.give(slot);
 }
 
@@ -429,7 +450,8 @@ void rc_iface<Hw>::release_desc(void *data) noexcept
     if (!starved_.empty()) {
         const uint32_t slot = starved_.back();
         starved_.pop_back();
-        give_slot(slot);
+        refill_slot(slot);
+        set_unusual();
     }
 }
 
@@ -437,7 +459,7 @@ template <class Hw>
 void rc_iface<Hw>::forget(uint32_t qpn) noexcept
 {
     by_qpn_.remove(qpn);
-    queues_.remove_of(qpn, [this](uint32_t slot) { give_slot(slot); });
+    queues_.remove_of(qpn, [this](uint32_t slot) { queues_.give(slot); });
 }
 
 template <class Hw>

@@ -13,7 +13,13 @@ public:
     // Kept free by the user's requests, for those that the transport makes itself.
     static constexpr uint32_t reserved = 4;
 
-    explicit send_credits(uint32_t size) noexcept : size_(size) {}
+    // `largest`: what a request of the user takes at most. Both are below `size`.
+    send_credits(uint32_t size, uint32_t largest) noexcept
+        : size_(size), user_room_(size - reserved - largest), user_end_(user_room_)
+    {
+    }
+
+    [[nodiscard]] uint32_t size() const noexcept { return size_; }
 
     [[nodiscard]] uint64_t posted() const noexcept { return posted_; }
 
@@ -25,11 +31,8 @@ public:
         return static_cast<uint32_t>(posted_ - done_);
     }
 
-    // Is there room for a request of the user that takes so much?
-    [[nodiscard]] bool has_room(uint32_t count) const noexcept
-    {
-        return size_ - under_way() >= count + reserved;
-    }
+    // Is there room for any request of the user?
+    [[nodiscard]] bool has_room() const noexcept { return posted_ <= user_end_; }
 
     // For one of the transport itself. One place stays for the request that ends an unsignaled
     // tail.
@@ -37,16 +40,21 @@ public:
 
     void advance(uint32_t count) noexcept { posted_ += count; }
 
+    void advance_to(uint64_t position) noexcept { posted_ = position; }
+
     // All before `position` is over; gives what it freed.
     uint32_t release(uint64_t position) noexcept
     {
         const auto freed = static_cast<uint32_t>(position - done_);
         done_ = position;
+        user_end_ = position + user_room_;
         return freed;
     }
 
 private:
     uint32_t size_;
+    uint32_t user_room_; // under way at most before a request of the user
+    uint64_t user_end_;  // posted() at most before one
     uint64_t posted_ = 0;
     uint64_t done_ = 0;
 };

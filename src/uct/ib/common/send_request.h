@@ -34,6 +34,11 @@ struct atomic_operands {
     uint64_t compare_mask = 0; // masked_swap: bits that are compared
 };
 
+struct remote_place {
+    uint64_t addr;
+    uint32_t rkey;
+};
+
 struct send_request {
     send_op op = send_op::nop;
     bool signaled = false; // a completion of its own; without, one that comes later covers it

@@ -29,13 +29,14 @@ completion_queue::completion_queue(const mlx5dv_cq &dv) noexcept
     : buffer_(static_cast<std::byte *>(dv.buf)), record_(dv.dbrec), uar_(dv.cq_uar),
       number_(dv.cqn), count_(dv.cqe_cnt),
       shift_(static_cast<uint32_t>(std::countr_zero(dv.cqe_size))),
-      upper_half_(dv.cqe_size - sizeof(mlx5_cqe64))
+      upper_half_(dv.cqe_size - sizeof(mlx5_cqe64)), stride_(dv.cqe_size), last_(at(count_ - 1)),
+      next_(at(0))
 {
 }
 
 void completion_queue::arm() noexcept
 {
-    const uint32_t word = (events_ & 3) << 28 | arm_any | (index_ & number_mask);
+    const uint32_t word = (events_ & 3) << 28 | arm_any | (position() & number_mask);
     record_[1] = htobe32(word);
     before_device_reads();
     flush_write_combining();

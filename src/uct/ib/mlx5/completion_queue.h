@@ -9,6 +9,8 @@
 
 #include <infiniband/mlx5dv.h>
 
+#include <bit>
+
 namespace ufx::uct::ib::mlx5 {
 
 inline constexpr uint32_t number_mask = 0xffffff; // of QPNs and consumer indices
@@ -18,25 +20,37 @@ class completion_queue {
 public:
     [[nodiscard]] static ucs::result<completion_queue> take(ibv_cq *cq) noexcept;
 
-    // The next completion, which stays where it is until pop(); nullptr if there is none.
-    [[nodiscard]] const mlx5_cqe64 *peek() const noexcept
+    [[nodiscard]] bool has_next() const noexcept { return is_ours(*next_, lap_); }
+
+    // The next completion, of which has_next() was told; it stays where it is.
+    [[nodiscard]] const mlx5_cqe64 &next() const noexcept
     {
-        if (!is_ours(index_)) {
-            return nullptr;
-        }
         after_device_wrote();
-        return at(index_);
+        return *next_;
     }
 
-    void pop() noexcept { ++index_; }
+    void pop() noexcept
+    {
+        if (next_ == last_) [[unlikely]] {
+            go_to(position() + 1);
+        } else {
+            next_ = reinterpret_cast<const mlx5_cqe64 *>(
+                reinterpret_cast<const std::byte *>(next_) + stride_);
+        }
+    }
 
     // How many were popped, and how many will have been when all that are there now are; they wrap.
-    [[nodiscard]] uint32_t position() const noexcept { return index_; }
+    [[nodiscard]] uint32_t position() const noexcept
+    {
+        const auto distance = reinterpret_cast<const std::byte *>(next_) - buffer_ - upper_half_;
+        return lap_start_ + static_cast<uint32_t>(static_cast<size_t>(distance) >> shift_);
+    }
 
     [[nodiscard]] uint32_t end() const noexcept
     {
-        uint32_t end = index_;
-        while (end - index_ < count_ && is_ours(end)) {
+        const uint32_t first = position();
+        uint32_t end = first;
+        while (end - first < count_ && is_ours(*at(end), lap_of(end))) {
             ++end;
         }
         return end;
@@ -46,7 +60,7 @@ public:
     void publish() noexcept
     {
         before_device_reads();
-        record_[0] = htobe32(index_ & number_mask);
+        record_[0] = htobe32(position() & number_mask);
     }
 
     // The device signals the completion channel when it writes beyond what was read.
@@ -68,12 +82,25 @@ private:
         return reinterpret_cast<mlx5_cqe64 *>(slot + upper_half_);
     }
 
-    [[nodiscard]] bool is_ours(uint32_t index) const noexcept
+    // The owner bit of what the device writes at that index.
+    [[nodiscard]] uint8_t lap_of(uint32_t index) const noexcept
     {
-        const uint8_t own = *const_cast<const volatile uint8_t *>(&at(index)->op_own);
-        const bool lap = (index & count_) != 0;
-        return (own & MLX5_CQE_OWNER_MASK) == static_cast<uint8_t>(lap) &&
-               (own >> 4) != MLX5_CQE_INVALID;
+        return (index & count_) != 0 ? MLX5_CQE_OWNER_MASK : 0;
+    }
+
+    // Written in this lap, and not invalid, which is the highest opcode: by one comparison, with
+    // the owner bit, the lowest, on top.
+    [[nodiscard]] static bool is_ours(const mlx5_cqe64 &cqe, uint8_t lap) noexcept
+    {
+        const uint8_t own = *const_cast<const volatile uint8_t *>(&cqe.op_own);
+        return std::rotr(static_cast<uint8_t>(own ^ lap), 1) < MLX5_CQE_INVALID << 3;
+    }
+
+    void go_to(uint32_t index) noexcept
+    {
+        lap_start_ = index & ~(count_ - 1);
+        next_ = at(index);
+        lap_ = lap_of(index);
     }
 
     std::byte *buffer_;
@@ -83,7 +110,11 @@ private:
     uint32_t count_;    // power of two
     uint32_t shift_;    // of the distance of entries
     size_t upper_half_; // an entry of 128 bytes ends with the 64 that are read
-    uint32_t index_ = 0;
+    uint32_t lap_start_ = 0; // position of the first entry of this lap
+    uint64_t stride_;        // distance of entries
+    const mlx5_cqe64 *last_; // of a lap
+    const mlx5_cqe64 *next_; // at(position())
+    uint8_t lap_ = 0;        // lap_of(position())
     uint32_t events_ = 0;
 };
 
@@ -97,15 +128,16 @@ private:
 template <class F>
 void completion_queue::remove_of(uint32_t qpn, F &&dropped) noexcept
 {
+    const uint32_t first = position();
     const uint32_t end = this->end();
     after_device_wrote();
-    for (uint32_t i = index_; i != end; ++i) {
+    for (uint32_t i = first; i != end; ++i) {
         if (qpn_of(*at(i)) == qpn) {
             dropped(*at(i));
         }
     }
     uint32_t gone = 0;
-    for (uint32_t i = end; i-- != index_;) {
+    for (uint32_t i = end; i-- != first;) {
         const mlx5_cqe64 *from = at(i);
         if (qpn_of(*from) == qpn) {
             ++gone;
@@ -117,7 +149,7 @@ void completion_queue::remove_of(uint32_t qpn, F &&dropped) noexcept
         }
     }
     if (gone != 0) {
-        index_ += gone;
+        go_to(first + gone);
         publish();
     }
 }

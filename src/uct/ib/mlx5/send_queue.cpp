@@ -13,8 +13,6 @@ namespace ufx::uct::ib::mlx5 {
 
 namespace {
 
-constexpr size_t segment = 16;
-
 uint8_t opcode_of(send_op op) noexcept
 {
     switch (op) {
@@ -67,6 +65,8 @@ masked_atomic(send_op op, const atomic_operands &with) noexcept
 
 // Segments of one WQE, which may go on at the ring's start.
 class wqe_writer {
+    static constexpr size_t segment = send_queue::segment;
+
 public:
     explicit wqe_writer(const send_queue &queue) noexcept
         : queue_(queue), start_(queue.block(queue.posted())), at_(start_ + segment)
@@ -135,7 +135,7 @@ public:
         seg.opmod_idx_opcode =
             htobe32(modifier_of(request) << 24 | static_cast<uint32_t>(position & 0xffff) << 8 |
                     opcode_of(request.op));
-        seg.qpn_ds = htobe32(queue_.qpn_ << 8 | segments_);
+        seg.qpn_ds = htobe32(static_cast<uint32_t>(queue_.own_number_) + segments_);
         seg.fm_ce_se = static_cast<uint8_t>((request.signaled ? MLX5_WQE_CTRL_CQ_UPDATE : 0) |
                                             (request.fenced ? MLX5_WQE_CTRL_FENCE : 0));
         std::memcpy(start_, &seg, sizeof(seg));
@@ -196,10 +196,11 @@ ucs::result<send_queue> send_queue::take(ibv_qp *qp, const rc_config &,
 }
 
 send_queue::send_queue(const mlx5dv_qp &dv, uint32_t qpn, uint32_t *blueflame_offset) noexcept
-    : send_credits(dv.sq.wqe_cnt), buffer_(static_cast<std::byte *>(dv.sq.buf)),
+    : send_credits(dv.sq.wqe_cnt, max_blocks), buffer_(static_cast<std::byte *>(dv.sq.buf)),
       end_(buffer_ + size_t{dv.sq.wqe_cnt} * dv.sq.stride), record_(dv.dbrec),
-      doorbell_(static_cast<std::byte *>(dv.bf.reg)), qpn_(qpn), blocks_(dv.sq.wqe_cnt),
-      blueflame_size_(blueflame_offset != nullptr ? dv.bf.size : 0),
+      doorbell_(static_cast<std::byte *>(dv.bf.reg)), block_mask_(dv.sq.wqe_cnt - 1),
+      own_number_(uint64_t{qpn} << 8),
+      has_blueflame_(blueflame_offset != nullptr && dv.bf.size != 0), blueflame_size_(dv.bf.size),
       blueflame_offset_(blueflame_offset)
 {
 }
@@ -219,38 +220,30 @@ uint64_t send_queue::post(const send_request &request) noexcept
         writer.pointers(request.pieces);
     }
     writer.control(request, posted());
-    const uint32_t count = (writer.segments() + 3) / 4;
-    const uint64_t first = posted();
-    advance(count);
-    ring(first, count);
+    const std::byte *wqe = block(posted());
+    uint64_t start = 0;
+    std::memcpy(&start, wqe, sizeof(start));
+    advance((writer.segments() + 3) / 4);
+    ring(wqe, start, posted());
     return posted();
 }
 
-// The record first: the device may fetch from memory what the doorbell announces. A WQE that fits
-// goes with the doorbell, whole blocks of it.
-void send_queue::ring(uint64_t first, uint32_t count) noexcept
+// A WQE that fits goes with the doorbell, whole blocks of it; its length is in `start`.
+void send_queue::write_blueflame(const std::byte *wqe, uint64_t start) noexcept
 {
-    before_device_reads();
-    record_[MLX5_SND_DBR] = htobe32(static_cast<uint32_t>(posted() & 0xffff));
-    flush_write_combining();
-    const uint32_t offset = blueflame_size_ != 0 ? *blueflame_offset_ : 0;
-    auto *to = reinterpret_cast<volatile uint64_t *>(doorbell_ + offset);
-    if (count * MLX5_SEND_WQE_BB <= blueflame_size_) {
-        for (uint32_t i = 0; i < count; i++) {
-            const auto *from = reinterpret_cast<const uint64_t *>(block(first + i));
-            for (size_t word = 0; word < MLX5_SEND_WQE_BB / sizeof(uint64_t); word++) {
-                store_doorbell(to++, from[word]);
-            }
+    const auto *from = reinterpret_cast<const uint64_t *>(wqe);
+    const auto *end = reinterpret_cast<const uint64_t *>(end_);
+    auto *to = reinterpret_cast<volatile uint64_t *>(doorbell_ + *blueflame_offset_);
+    const size_t blocks = ((be64toh(start) & 0x3f) + 3) / 4;
+    if (blocks * MLX5_SEND_WQE_BB <= blueflame_size_) {
+        for (size_t words = blocks * MLX5_SEND_WQE_BB / sizeof(uint64_t); words > 0; words--) {
+            store_doorbell(to++, *from++);
+            from = from == end ? reinterpret_cast<const uint64_t *>(buffer_) : from;
         }
     } else {
-        uint64_t start = 0;
-        std::memcpy(&start, block(first), sizeof(start));
         store_doorbell(to, start);
     }
-    flush_write_combining();
-    if (blueflame_size_ != 0) {
-        *blueflame_offset_ = offset ^ blueflame_size_;
-    }
+    *blueflame_offset_ ^= blueflame_size_;
 }
 
 } // namespace ufx::uct::ib::mlx5

@@ -14,6 +14,8 @@
 
 #include <infiniband/mlx5dv.h>
 
+#include <cstring>
+
 namespace ufx::uct::ib::mlx5 {
 
 // A ring of basic blocks of 64 bytes. Positions count blocks. A request takes its blocks until a
@@ -24,6 +26,8 @@ public:
     static constexpr size_t max_pieces = 16;
     // Control and remote segment, and the header of the inline one, in four blocks.
     static constexpr size_t max_copied = 4 * size_t{MLX5_SEND_WQE_BB} - 2 * 16 - 4;
+    // The same in one block, for post_copied().
+    static constexpr size_t max_short = size_t{MLX5_SEND_WQE_BB} - 2 * 16 - 4;
     static constexpr uint32_t nop_packets = 0;
 
     using completion_id = uint16_t; // the WQE counter
@@ -39,6 +43,54 @@ public:
 
     // There is room. Gives the position behind the request.
     uint64_t post(const send_request &request) noexcept;
+
+    // The same for requests of one block, which need no loop and no turn of the ring. `flags` are
+    // control_flags(). `copy(at)` writes the `length` bytes to send, at most max_short behind
+    // `head_size`. `first` is posted(), which the caller has at hand.
+    template <size_t head_size, class Copy>
+    void post_send(uint64_t first, size_t length, uint32_t flags, Copy &&copy) noexcept
+    {
+        static_assert(head_size <= segment);
+        std::byte *wqe = block(first);
+        write_copied(wqe + segment, head_size + length, copy);
+        finish_block<MLX5_OPCODE_SEND>(wqe, first, segments_with(1, head_size + length), flags);
+    }
+
+    template <class Copy>
+    void post_write(uint64_t first, const remote_place &to, size_t length, uint32_t flags,
+                    Copy &&copy) noexcept
+    {
+        std::byte *wqe = block(first);
+        write_remote(wqe + segment, to);
+        write_copied(wqe + 2 * segment, length, copy);
+        finish_block<MLX5_OPCODE_RDMA_WRITE>(wqe, first, segments_with(2, length), flags);
+    }
+
+    // A write or read of a piece that is not empty.
+    template <send_op op>
+    void post_piece(uint64_t first, const remote_place &to, const ibv_sge &piece,
+                    uint32_t flags) noexcept
+    {
+        static_assert(op == send_op::write || op == send_op::read);
+        std::byte *wqe = block(first);
+        write_remote(wqe + segment, to);
+        auto *data = reinterpret_cast<mlx5_wqe_data_seg *>(wqe + 2 * segment);
+        data->byte_count = htobe32(piece.length);
+        data->lkey = htobe32(piece.lkey);
+        data->addr = htobe64(piece.addr);
+        finish_block<op == send_op::write ? MLX5_OPCODE_RDMA_WRITE : MLX5_OPCODE_RDMA_READ>(
+            wqe, first, 3, flags);
+    }
+
+    // The word of a control segment that asks for a completion, or waits for reads before it.
+    [[nodiscard]] static uint32_t control_flags(bool signaled, bool fenced) noexcept
+    {
+        return htobe32((signaled ? uint32_t{MLX5_WQE_CTRL_CQ_UPDATE} : 0) |
+                       (fenced ? uint32_t{MLX5_WQE_CTRL_FENCE} : 0));
+    }
+
+    // Where the completion with this counter is in what is kept by first position.
+    [[nodiscard]] static uint64_t key_of(completion_id wqe_counter) noexcept { return wqe_counter; }
 
     // Position behind the request whose completion carries this counter.
     [[nodiscard]] uint64_t position_after(completion_id wqe_counter) const noexcept
@@ -61,22 +113,77 @@ public:
 private:
     send_queue(const mlx5dv_qp &dv, uint32_t qpn, uint32_t *blueflame_offset) noexcept;
 
+    static constexpr size_t segment = 16;
+
+    // Those before, and the one with so many copied bytes.
+    [[nodiscard]] static constexpr size_t segments_with(size_t before, size_t length) noexcept
+    {
+        return (length + sizeof(mlx5_wqe_inl_data_seg) + (before + 1) * segment - 1) / segment;
+    }
+
+    static void write_remote(std::byte *at, const remote_place &to) noexcept
+    {
+        auto *seg = reinterpret_cast<mlx5_wqe_raddr_seg *>(at);
+        seg->raddr = htobe64(to.addr);
+        seg->rkey = htobe32(to.rkey);
+    }
+
+    // The length is at least 1 and below 256.
+    template <class Copy>
+    static void write_copied(std::byte *at, size_t length, Copy &&copy) noexcept
+    {
+        auto *seg = reinterpret_cast<mlx5_wqe_inl_data_seg *>(at);
+        seg->byte_count = htobe32(static_cast<uint32_t>(length) | MLX5_INLINE_SEG);
+        copy(at + sizeof(*seg));
+    }
+
+    // The control segment last, then the doorbell.
+    template <uint8_t opcode>
+    void finish_block(std::byte *wqe, uint64_t first, size_t segments, uint32_t flags) noexcept
+    {
+        // The counter and the opcode in the upper half, the queue pair's number and the length in
+        // the lower one.
+        const uint64_t start =
+            htobe64((first << 48 >> 8) + (uint64_t{opcode} << 32 | segments) + own_number_);
+        std::memcpy(wqe, &start, sizeof(start));
+        std::memcpy(wqe + sizeof(start), &flags, sizeof(flags));
+        advance_to(first + 1);
+        ring(wqe, start, first + 1);
+    }
+
     [[nodiscard]] std::byte *block(uint64_t position) const noexcept
     {
-        return buffer_ + (position & (blocks_ - 1)) * MLX5_SEND_WQE_BB;
+        return buffer_ + (position & block_mask_) * MLX5_SEND_WQE_BB;
     }
 
     std::byte *buffer_;
     std::byte *end_;
     volatile __be32 *record_;
     std::byte *doorbell_;
-    uint32_t qpn_;
-    uint32_t blocks_; // power of two
-    uint32_t blueflame_size_;    // 0: none
+    uint64_t block_mask_; // their number, a power of two, less 1
+    uint64_t own_number_; // of the queue pair, where a control segment has it
+    bool has_blueflame_;
+    uint32_t blueflame_size_;
     uint32_t *blueflame_offset_; // of the register: its queues write to two places of it in turn
 
     friend class wqe_writer;
-    void ring(uint64_t first, uint32_t count) noexcept;
+
+    // `start`: of the first block, at `wqe`. The record first: the device may fetch from memory
+    // what the doorbell announces.
+    void ring(const std::byte *wqe, uint64_t start, uint64_t end) noexcept
+    {
+        before_device_reads();
+        record_[MLX5_SND_DBR] = htobe32(static_cast<uint16_t>(end));
+        flush_write_combining();
+        if (!has_blueflame_) [[likely]] {
+            store_doorbell(reinterpret_cast<volatile uint64_t *>(doorbell_), start);
+        } else {
+            write_blueflame(wqe, start);
+        }
+        flush_write_combining();
+    }
+
+    void write_blueflame(const std::byte *wqe, uint64_t start) noexcept;
 };
 
 } // namespace ufx::uct::ib::mlx5

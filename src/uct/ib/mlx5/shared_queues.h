@@ -20,19 +20,16 @@ public:
     unsigned poll_sends(unsigned most, F &&handle) noexcept
     {
         unsigned count = 0;
-        while (count < most) {
-            const mlx5_cqe64 *cqe = sends_.peek();
-            if (cqe == nullptr) {
-                break;
-            }
+        while (count < most && sends_.has_next()) {
+            const mlx5_cqe64 &cqe = sends_.next();
             ++count;
-            const uint32_t qpn = qpn_of(*cqe);
-            const uint16_t id = be16toh(cqe->wqe_counter);
-            if ((cqe->op_own >> 4) == MLX5_CQE_REQ) [[likely]] {
+            const uint32_t qpn = qpn_of(cqe);
+            const uint16_t id = be16toh(cqe.wqe_counter);
+            if ((cqe.op_own >> 4) == MLX5_CQE_REQ) [[likely]] {
                 sends_.pop();
                 handle(qpn, id, static_cast<const send_error *>(nullptr));
             } else {
-                const send_error error = error_of(*cqe);
+                const send_error error = error_of(cqe);
                 sends_.pop();
                 handle(qpn, id, &error);
             }
@@ -48,16 +45,13 @@ public:
     unsigned poll_receives(unsigned most, F &&handle) noexcept
     {
         unsigned count = 0;
-        while (count < most) {
-            const mlx5_cqe64 *cqe = receives_.peek();
-            if (cqe == nullptr) {
-                break;
-            }
+        while (count < most && receives_.has_next()) {
+            const mlx5_cqe64 &cqe = receives_.next();
             ++count;
-            const uint32_t qpn = qpn_of(*cqe);
-            const uint32_t slot = be16toh(cqe->wqe_counter);
-            const uint32_t length = be32toh(cqe->byte_cnt);
-            const bool good = (cqe->op_own >> 4) == MLX5_CQE_RESP_SEND;
+            const uint32_t qpn = qpn_of(cqe);
+            const uint32_t slot = be16toh(cqe.wqe_counter);
+            const uint32_t length = be32toh(cqe.byte_cnt);
+            const bool good = (cqe.op_own >> 4) == MLX5_CQE_RESP_SEND;
             receives_.pop();
             handle(qpn, slot, size_t{length}, good);
         }
@@ -93,8 +87,11 @@ public:
 
     [[nodiscard]] bool has_completion() const noexcept
     {
-        return sends_.peek() != nullptr || receives_.peek() != nullptr;
+        return sends_.has_next() || receives_.has_next();
     }
+
+    // False: a poll would find nothing.
+    [[nodiscard]] bool is_worth_a_poll() const noexcept { return has_completion(); }
 
     [[nodiscard]] ufx_status_t arm() noexcept
     {

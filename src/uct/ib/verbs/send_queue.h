@@ -18,6 +18,7 @@ public:
     static constexpr uint32_t max_blocks = 1;
     static constexpr size_t max_pieces = 8;
     static constexpr size_t max_copied = 128;
+    static constexpr size_t max_short = 0;     // nothing goes without a list of pieces
     static constexpr uint32_t nop_packets = 1; // a write of nothing
 
     using completion_id = uint64_t;
@@ -41,6 +42,9 @@ public:
         return wr_id > done() && wr_id <= posted() ? wr_id : done();
     }
 
+    // Where the completion with this wr_id is in what is kept by first position.
+    [[nodiscard]] static uint64_t key_of(completion_id wr_id) noexcept { return wr_id - 1; }
+
     // Position of that request.
     [[nodiscard]] uint64_t position_before(completion_id wr_id) const noexcept
     {
@@ -48,7 +52,9 @@ public:
     }
 
 private:
-    send_queue(ibv_qp *qp, uint32_t requests) noexcept : send_credits(requests), qp_(qp) {}
+    send_queue(ibv_qp *qp, uint32_t requests) noexcept : send_credits(requests, max_blocks), qp_(qp)
+    {
+    }
 
     ibv_qp *qp_;
     bool broken_ = false;

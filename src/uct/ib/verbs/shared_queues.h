@@ -78,6 +78,9 @@ public:
     // Looks, and keeps what it finds for the next poll.
     [[nodiscard]] bool has_completion() noexcept;
 
+    // False: a poll would find nothing.
+    [[nodiscard]] static constexpr bool is_worth_a_poll() noexcept { return true; }
+
     [[nodiscard]] ufx_status_t arm() noexcept;
 
     void count_event(const ibv_cq *) noexcept {}

@@ -5,7 +5,7 @@ if IB
 CATCH_TESTS += test_ib
 test_ib_SOURCES = %D%/rc_rig.cpp %D%/rc_rig.h %D%/test_ib_atomics.cpp %D%/test_ib_connect.cpp %D%/test_ib_credits.cpp \
 	%D%/test_ib_device.cpp %D%/test_ib_errors.cpp %D%/test_ib_events.cpp %D%/test_ib_faults.cpp \
-	%D%/test_ib_memory.cpp %D%/test_ib_monitor.cpp %D%/test_ib_orphans.cpp \
+	%D%/test_ib_memory.cpp %D%/test_ib_mix.cpp %D%/test_ib_monitor.cpp %D%/test_ib_orphans.cpp \
 	%D%/test_ib_parts.cpp %D%/test_ib_quiet.cpp %D%/test_ib_routes.cpp %D%/test_ib_vm.cpp %D%/verbs_calls.cpp %D%/verbs_calls.h \
 	test/gtest/uct/conformance/harness.cpp test/gtest/uct/conformance/harness.h
 test_ib_CPPFLAGS = $(TEST_CPPFLAGS) $(IBVERBS_CFLAGS)

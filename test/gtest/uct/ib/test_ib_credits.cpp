@@ -91,7 +91,9 @@ TEST_CASE("rc: requests that wait for room of a small completion queue all get i
 TEST_CASE("rc: a fence holds a put back until the read before it has its answer", "[.][hca]")
 {
     for_each_rc([](const uct_resource &resource) {
-        for (const bool of_iface : {false, true}) {
+        // Plainly: behind an operation without a completion, and without one itself.
+        for (const auto &[of_iface, plainly] :
+             {std::pair(false, false), std::pair(true, false), std::pair(false, true)}) {
             rc_pair pair(resource, 4096);
             local_memory between(pair, 64);
             between.fill(9);
@@ -99,13 +101,21 @@ TEST_CASE("rc: a fence holds a put back until the read before it has its answer"
             command(rc_pair::sent_by(pair.peer) + "delay 20ms responses count 1");
             counted got;
             counted put;
+            const uint64_t value = 1;
             const ufx_uct_iov_t iov = between.iov(0, 64);
             REQUIRE(ufx_uct_ep_get_zcopy(pair.ep, &iov, 1, pair.target.addr(), pair.target.rkey,
                                          &got) == UFX_INPROGRESS);
+            for (int i = 0; plainly && i < 3; ++i) {
+                REQUIRE(ufx_uct_ep_put_short(pair.ep, &value, sizeof(value), pair.target.addr(2048),
+                                             pair.target.rkey) == UFX_OK);
+            }
             REQUIRE((of_iface ? ufx_uct_iface_fence(pair.a().iface) : ufx_uct_ep_fence(pair.ep)) ==
                     UFX_OK);
             REQUIRE(ufx_uct_ep_put_zcopy(pair.ep, &iov, 1, pair.target.addr(1024), pair.target.rkey,
-                                         &put) == UFX_INPROGRESS);
+                                         plainly ? nullptr : &put) == UFX_INPROGRESS);
+            if (plainly) {
+                REQUIRE(ufx_uct_ep_flush(pair.ep, 0, &put) == UFX_INPROGRESS);
+            }
             REQUIRE(pair.wait([&] { return got.done() && put.done(); }));
             CHECK(std::memcmp(pair.target.bytes + 1024, pair.data.bytes.data(), 64) == 0);
         }

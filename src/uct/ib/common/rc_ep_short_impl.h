@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Posting calls of rc_ep whose request lies in one block of the send queue: the hot path. Included
+// where a transport is instantiated. Room was checked; nothing here can fail. What is inlined by
+// force is so since constants of its callers, and values that they have at hand, are half of it.
+#ifndef UFX_UCT_IB_COMMON_RC_EP_SHORT_IMPL_H
+#define UFX_UCT_IB_COMMON_RC_EP_SHORT_IMPL_H
+
+#include "rc_ep_post_impl.h"
+
+#include "uct/base/copy.h"
+
+namespace ufx::uct::ib {
+
+// Packets of a put or get that is posted without counting what is under way: a queue that is full
+// of them has half of max_packets_under_way.
+[[nodiscard]] constexpr uint64_t quick_packets(size_t queue_capacity) noexcept
+{
+    return max_packets_under_way / 2 / queue_capacity;
+}
+
+// The record of the request at that position, which has so many packets and takes a block.
+template <class Hw>
+void rc_ep<Hw>::note_block(op_record &record, uint64_t request, uint32_t more_packets) noexcept
+{
+    const uint32_t psn = psn_;
+    psn_ = psn + more_packets + 1;
+    record.transport[0] = request + 1;
+    record.transport[1] = psn | uint64_t{more_packets} << 32;
+}
+
+// Flags of the request at that position, without a completion of its own. Its record is complete.
+template <class Hw>
+[[gnu::always_inline]] inline uint32_t rc_ep<Hw>::flags_by_turn(uint64_t request) noexcept
+{
+    if (--plain_left_ != 0) [[likely]] {
+        return send_queue::control_flags(false, false);
+    }
+    return special_flags(request);
+}
+
+template <class Hw>
+[[gnu::noinline]] uint32_t rc_ep<Hw>::special_flags(uint64_t request) noexcept
+{
+    const bool signaled = signal_by_turn();
+    if (signaled) {
+        note_run(request, request + 1, nullptr);
+    }
+    return send_queue::control_flags(signaled, std::exchange(fence_next_, false));
+}
+
+template <class Hw>
+[[gnu::always_inline]] inline void
+rc_ep<Hw>::put_quickly(ufx_uct_op_form_t form, const void *buffer, size_t length,
+                       uint64_t remote_addr, ufx_uct_rkey_t rkey) noexcept
+{
+    iface_type &iface = this->iface();
+    const uint64_t first = sends_.posted();
+    op_record &record = this->queue_.add_short(UFX_UCT_OP_PUT, form, 0, 0, length);
+    record.remote_addr = remote_addr;
+    record.rkey = rkey;
+    note_block(record, first, 0);
+    iface.count_sent(length);
+    iface.take_cq_room(1);
+    const uint32_t flags = flags_by_turn(first);
+    sends_.post_write(
+        first, {remote_addr, static_cast<uint32_t>(rkey)}, length, flags,
+        [&](std::byte *at) { copy_short_twice(at, record.inline_data, buffer, length); });
+}
+
+// `copy(at, kept)` writes what follows the transport's header, and the same into the record.
+template <class Hw>
+template <size_t head_size, class Copy>
+[[gnu::always_inline]] inline void rc_ep<Hw>::am_quickly(ufx_uct_op_form_t form, uint8_t id,
+                                                         size_t length, Copy &&copy) noexcept
+{
+    uint64_t head = header_word(id, false);
+    if (flow_.send()) [[unlikely]] {
+        head = header_word(id, true);
+    }
+    iface_type &iface = this->iface();
+    const uint64_t first = sends_.posted();
+    op_record &record = this->queue_.add_short(UFX_UCT_OP_AM, form, id, head_size, length);
+    note_block(record, first, 0);
+    iface.count_sent(length);
+    iface.take_cq_room(1);
+    const uint32_t flags = flags_by_turn(first);
+    sends_.template post_send<sizeof(head) + head_size>(first, length, flags, [&](std::byte *at) {
+        std::memcpy(at, &head, sizeof(head));
+        copy(at + sizeof(head), record.inline_data);
+    });
+}
+
+template <class Hw>
+void rc_ep<Hw>::am_short_quickly(uint8_t id, uint64_t header, const void *payload,
+                                 size_t length) noexcept
+{
+    am_quickly<sizeof(header)>(UFX_UCT_FORM_SHORT, id, length, [&](std::byte *at, std::byte *kept) {
+        std::memcpy(at, &header, sizeof(header));
+        std::memcpy(kept, &header, sizeof(header));
+        copy_short_twice(at + sizeof(header), kept + sizeof(header), payload, length);
+    });
+}
+
+template <class Hw>
+void rc_ep<Hw>::am_bcopy_quickly(uint8_t id, const std::byte *packed, size_t length) noexcept
+{
+    am_quickly<0>(UFX_UCT_FORM_BCOPY, id, length, [&](std::byte *at, std::byte *kept) {
+        copy_short_twice(at, kept, packed, length);
+    });
+}
+
+template <class Hw>
+template <send_op op>
+void rc_ep<Hw>::rma_quickly(const ufx_uct_iov_t &piece, uint64_t remote_addr, ufx_uct_rkey_t rkey,
+                            ufx_uct_completion_t *comp) noexcept
+{
+    constexpr bool put = op == send_op::write;
+    iface_type &iface = this->iface();
+    const uint64_t first = sends_.posted();
+    const size_t length = piece.length;
+    const ibv_sge local{reinterpret_cast<uint64_t>(piece.buffer), static_cast<uint32_t>(length),
+                        lkey_of(piece.memh)};
+    op_record &record = this->queue_.add_zcopy(put ? UFX_UCT_OP_PUT : UFX_UCT_OP_GET, piece, comp);
+    record.remote_addr = remote_addr;
+    record.rkey = rkey;
+    note_block(record, first, static_cast<uint32_t>((length - 1) >> mtu_shift_));
+    iface.count_sent(put ? length : 0);
+    iface.take_cq_room(1);
+    uint32_t flags = send_queue::control_flags(true, false);
+    if (put && comp == nullptr) [[unlikely]] {
+        flags = flags_by_turn(first);
+    } else {
+        end_tail();
+        note_run(first, first + 1, comp);
+        if (fence_next_) [[unlikely]] {
+            fence_next_ = false;
+            flags = send_queue::control_flags(true, true);
+        }
+    }
+    sends_.template post_piece<op>(first, {remote_addr, static_cast<uint32_t>(rkey)}, local, flags);
+}
+
+} // namespace ufx::uct::ib
+
+#endif

@@ -65,8 +65,6 @@ masked_atomic(send_op op, const atomic_operands &with) noexcept
 
 // Segments of one WQE, which may go on at the ring's start.
 class wqe_writer {
-    static constexpr size_t segment = send_queue::segment;
-
 public:
     explicit wqe_writer(const send_queue &queue) noexcept
         : queue_(queue), start_(queue.block(queue.posted())), at_(start_ + segment)

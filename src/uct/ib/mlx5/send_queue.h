@@ -18,6 +18,8 @@
 
 namespace ufx::uct::ib::mlx5 {
 
+inline constexpr size_t segment = 16; // of which a WQE is made
+
 // A ring of basic blocks of 64 bytes. Positions count blocks. A request takes its blocks until a
 // completion at or behind it is seen.
 class send_queue : public send_credits {
@@ -112,8 +114,6 @@ public:
 
 private:
     send_queue(const mlx5dv_qp &dv, uint32_t qpn, uint32_t *blueflame_offset) noexcept;
-
-    static constexpr size_t segment = 16;
 
     // Those before, and the one with so many copied bytes.
     [[nodiscard]] static constexpr size_t segments_with(size_t before, size_t length) noexcept

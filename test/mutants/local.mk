@@ -37,7 +37,7 @@ nodist_libufx_uct_ib_mutant_la_SOURCES = unity/ib_common.cpp unity/ib_mlx5.cpp u
 libufx_uct_ib_mutant_la_CPPFLAGS = -I$(UFX_IB_MUTANT) $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
 libufx_uct_ib_mutant_la_CXXFLAGS = $(AM_CXXFLAGS) -Wno-error
 libufx_uct_ib_mutant_la_LDFLAGS = $(UFX_MODULE_LDFLAGS) -rpath $(ufxmoddir)
-libufx_uct_ib_mutant_la_LIBADD = libuct_base.la libucs_int.la libufx_ucs.la $(IBVERBS_LIBS) \
+libufx_uct_ib_mutant_la_LIBADD = libuct_base.la libucs_topology.la libucs_int.la libufx_ucs.la $(IBVERBS_LIBS) \
 	$(UFX_SYS_LIBS)
 LONG_TESTS += %D%/ib_mutants.py
 CLEANFILES += libufx_uct_ib_mutant.la

@@ -160,3 +160,21 @@ TEST_CASE("rc: in any mix of requests each completion comes once and in its turn
         }
     });
 }
+
+TEST_CASE("rc: an ep that is closed behind requests without completions becomes quiet in time",
+          "[.][hca][U02]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        rc_pair pair(resource, 4096);
+        const uint64_t value = 1;
+        for (int i = 0; i < 3; ++i) {
+            REQUIRE(ufx_uct_ep_put_short(pair.ep, &value, sizeof(value), pair.target.addr(),
+                                         pair.target.rkey) == UFX_OK);
+        }
+        pair.turn(20);
+        counted quiet;
+        REQUIRE(ufx_uct_ep_invalidate(pair.ep, &quiet) == UFX_INPROGRESS);
+        REQUIRE(pair.wait([&] { return quiet.done(); }));
+        CHECK(quiet.result == UFX_OK); // it was not given up
+    });
+}

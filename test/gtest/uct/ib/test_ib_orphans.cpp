@@ -251,7 +251,8 @@ TEST_CASE("rc: a queue that is full of the user's requests still takes those of 
           "[.][hca][L03]")
 {
     for_each_rc([](const uct_resource &resource) {
-        const rc_setting requests(resource, "TX_QUEUE", "16");
+        // No power of two: else the records of operations are out before the queue is full.
+        const rc_setting requests(resource, "TX_QUEUE", "20");
         const rc_setting window(resource, "FC_WINDOW", "8");
         rc_pair pair(resource, 4096);
         inbox received(pair.a().iface, 5);
@@ -261,7 +262,12 @@ TEST_CASE("rc: a queue that is full of the user's requests still takes those of 
             return ufx_uct_ep_put_short(pair.ep, &value, sizeof(value), pair.target.addr(),
                                         pair.target.rkey);
         };
+        size_t puts = 0;
         while (put() == UFX_OK) {
+            ++puts;
+        }
+        if (resource.tl == "rc_verbs") { // elsewhere the queue is rounded up
+            CHECK(puts <= 20);
         }
         // More than the window: the receiver of the messages had to grant by its full queue.
         REQUIRE(pair.wait([&] {

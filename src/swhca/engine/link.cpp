@@ -93,6 +93,8 @@ bool enqueue(core &world, const packet &what, const payload &data, uint64_t due_
     packet_slot &slot = shared.packets[index];
     memory_piece room{world.memory.self(), reinterpret_cast<uintptr_t>(slot.payload), what.length};
     if (!copy_payload(world, data, 0, room)) {
+        world.source_failed = !is_severed(world, world.memory.self(), data) &&
+                              !is_readable(world, data, what.length);
         return false;
     }
     if (fresh) {
@@ -232,22 +234,23 @@ uint32_t route(const image &shared, const path &to) noexcept
     return no_hca;
 }
 
-void transmit(core &world, packet &what, const payload &data) noexcept
+bool transmit(core &world, packet &what, const payload &data) noexcept
 {
     image &shared = world.shared;
     hca &from = shared.hcas[what.src_hca];
     from.counters.sent += what.packets;
     if (!port_up(from) || what.dst_hca >= shared.hca_count) {
         from.counters.dropped += what.packets;
-        return;
+        return true;
     }
     bool free = link_is_free(world, from);
     uint64_t due_ns = arrival(world, from.port, what.length);
     verdict fate = judge(world, what, data);
     if (fate.drop) {
         from.counters.dropped += what.packets;
-        return;
+        return true;
     }
+    world.source_failed = false;
     bool now = free && fate.delay_ns == 0 &&
                world.memory.reaches(owner_of(shared, what.dst_hca, what.dst_qpn));
     if (now) {
@@ -258,6 +261,7 @@ void transmit(core &world, packet &what, const payload &data) noexcept
         (fate.twice && !enqueue(world, what, data, due_ns))) {
         from.counters.dropped += what.packets;
     }
+    return !world.source_failed;
 }
 
 bool link_has_room(core &world, qp &sender) noexcept

@@ -16,7 +16,8 @@ inline constexpr uint32_t no_hca = UINT32_MAX;
 // The device that answers at a GID or LID, whatever the state of its port; no_hca if none does.
 [[nodiscard]] uint32_t route(const image &shared, const path &to) noexcept;
 
-void transmit(core &world, packet &what, const payload &data) noexcept;
+// False if the data could not be read, which is the sender's fault. A packet that is lost is none.
+bool transmit(core &world, packet &what, const payload &data) noexcept;
 
 // Whether `sender` may send to `dst_hca` now. If not, it is woken when it may.
 [[nodiscard]] bool link_has_room(core &world, qp &sender) noexcept;

@@ -14,6 +14,7 @@ struct core {
     image &shared;
     process_memory &memory;
     uint64_t now_ns; // the time of this pass
+    bool source_failed = false; // the data of the packet that travels could not be read
 
     [[nodiscard]] hca &hca_of(const qp &one) const noexcept { return shared.hcas[one.hca]; }
 

@@ -35,7 +35,8 @@ bool is_ipv4(const gid &one) noexcept
     return std::equal(std::begin(prefix), std::end(prefix), one.raw);
 }
 
-void send_one(core &world, qp &one, const fetched_wqe &fetched, const payload &data) noexcept
+// False if the data could not be read.
+bool send_one(core &world, qp &one, const fetched_wqe &fetched, const payload &data) noexcept
 {
     const send_wqe &wqe = fetched.wqe;
     const port &from = world.hca_of(one).port;
@@ -65,7 +66,7 @@ void send_one(core &world, qp &one, const fetched_wqe &fetched, const payload &d
     what.dgid = wqe.dgid;
     one.req.next_psn = psn_add(one.req.next_psn, 1);
     one.counters.sent++;
-    transmit(world, what, data);
+    return transmit(world, what, data);
 }
 
 // A WQE that cannot be sent stops the send queue: SQE, in which the QP goes on receiving.
@@ -152,8 +153,9 @@ bool run_datagrams(core &world, qp &one) noexcept
             stop_sending(world, one, fetched, syndrome);
             return true;
         }
-        if (fetched.wqe.opcode != MLX5_OPCODE_NOP) {
-            send_one(world, one, fetched, data);
+        if (fetched.wqe.opcode != MLX5_OPCODE_NOP && !send_one(world, one, fetched, data)) {
+            stop_sending(world, one, fetched, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+            return true;
         }
         if (fetched.wqe.signaled || one.sq_signal_all) {
             complete_send(world, one, fetched.wqe.opcode, one.req.fetched,
@@ -181,6 +183,11 @@ void receive_datagram(core &world, qp &one, const packet &what, const payload &d
     }
     completion done{};
     done.syndrome = scatter_receive(world, one, all, grh_bytes + what.length);
+    if (done.syndrome == MLX5_CQE_SYNDROME_LOCAL_PROT_ERR && !is_readable(world, data, what.length)) {
+        one.resp.receive.offset = 0;
+        world.source_failed = true;
+        return;
+    }
     done.opcode = done.syndrome != 0 ? MLX5_CQE_RESP_ERR
                   : what.has_imm     ? MLX5_CQE_RESP_SEND_IMM
                                      : MLX5_CQE_RESP_SEND;

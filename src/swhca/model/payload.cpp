@@ -3,6 +3,8 @@
 #include "payload.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 namespace ufx::swhca {
 
@@ -33,6 +35,19 @@ bool is_severed(core &world, uint32_t process, const payload &data) noexcept
         severed = severed || !world.memory.reaches(data.pieces[i].process);
     }
     return severed;
+}
+
+bool is_readable(core &world, const payload &data, uint64_t length) noexcept
+{
+    std::array<std::byte, 1024> room;
+    for (uint64_t at = 0; at < length; at += room.size()) {
+        memory_piece to{world.memory.self(), reinterpret_cast<uintptr_t>(room.data()),
+                        std::min<uint64_t>(room.size(), length - at)};
+        if (!copy_payload(world, data, at, to)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool copy_payload(core &world, const payload &from, uint64_t offset,

@@ -36,6 +36,9 @@ struct payload {
 // Whether a process that holds the data, or `process`, is gone: then a packet is lost, not refused.
 [[nodiscard]] bool is_severed(core &world, uint32_t process, const payload &data) noexcept;
 
+// Whether all of it can be read: after a copy that failed, which end it was.
+[[nodiscard]] bool is_readable(core &world, const payload &data, uint64_t length) noexcept;
+
 // Copies [offset, offset + length) of `from` to one place; false if memory is missing.
 [[nodiscard]] bool copy_payload(core &world, const payload &from, uint64_t offset,
                                 const memory_piece &to) noexcept;

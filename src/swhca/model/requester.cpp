@@ -200,13 +200,18 @@ uint32_t send_data(core &world, qp &one, sent_wqe &entry, const fetched_wqe &fet
         entry.syndrome = MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
         return 1;
     }
+    uint32_t position = req.next;
     req.next_packet += what.packets;
     if (req.next_packet == entry.packets) {
         req.next++;
         req.next_packet = 0;
     }
     note_sent(world, one, what, psn_add(psn, what.packets));
-    transmit(world, what, data);
+    if (!transmit(world, what, data)) { // unmapped since it was registered
+        entry.syndrome = MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+        req.next = position;
+        req.next_packet = 0;
+    }
     return what.packets;
 }
 

@@ -165,6 +165,10 @@ void receive_data(core &world, qp &one, const packet &what, const payload &data)
         if (is_severed(world, one.process, data)) {
             return;
         }
+        if (!is_readable(world, data, what.length)) {
+            world.source_failed = true; // the responder refuses
+            return;
+        }
         fail_oldest(world, one, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
         return;
     }

@@ -160,13 +160,16 @@ void receive_send(core &world, qp &one, const packet &what, const payload &data)
         refuse_not_ready(world, one, what);
         return;
     }
-    one.resp.in_message = !what.last;
-    one.resp.message_kind = what.kind;
     inline_payload inlined{};
     bool small = what.first && what.last && what.length > 0 && what.length <= one.inline_receives;
     uint8_t syndrome = small ? receive_in_cqe(world, one, data, what.length, inlined)
                              : scatter_receive(world, one, data, what.length);
     if (syndrome != 0 && is_severed(world, one.process, data)) {
+        return;
+    }
+    if (syndrome == MLX5_CQE_SYNDROME_LOCAL_PROT_ERR && !is_readable(world, data, what.length)) {
+        one.resp.receive.offset = one.resp.before.offset;
+        world.source_failed = true;
         return;
     }
     if (syndrome != 0) {
@@ -178,6 +181,8 @@ void receive_send(core &world, qp &one, const packet &what, const payload &data)
              0);
         return;
     }
+    one.resp.in_message = !what.last;
+    one.resp.message_kind = what.kind;
     if (what.last) {
         complete_message(world, one, what,
                          what.has_imm ? MLX5_CQE_RESP_SEND_IMM : MLX5_CQE_RESP_SEND,
@@ -213,6 +218,10 @@ void receive_write(core &world, qp &one, const packet &what, const payload &data
             region != nullptr &&
             copy_payload(world, data, 0, locate(world, *region, resp.write_va, what.length));
         if (!landed && is_severed(world, one.process, data)) {
+            return;
+        }
+        if (!landed && !is_readable(world, data, what.length)) {
+            world.source_failed = true;
             return;
         }
         if (!landed) {
@@ -391,7 +400,9 @@ bool send_read_data(core &world, qp &one, resource &slot, uint32_t dst_hca, pack
         memory_piece piece = locate(world, *region, slot.va + offset, what.length);
         data.add(piece.process, piece.va, piece.length);
     }
-    transmit(world, what, data);
+    if (!transmit(world, what, data)) {
+        return false;
+    }
     slot.next += what.packets; // afterwards: who is killed between sends twice
     slot.pending = slot.next < slot.packets;
     return true;

@@ -5,6 +5,7 @@ CATCH_TESTS += test_swhca
 test_swhca_SOURCES = \
 	%D%/companion.cpp \
 	%D%/companion.h \
+	%D%/guard_faults.h \
 	%D%/killer.cpp \
 	%D%/killer.h \
 	%D%/rig.cpp \
@@ -25,6 +26,7 @@ test_swhca_SOURCES = \
 	%D%/test_protocol.cpp \
 	%D%/test_protocol_requester.cpp \
 	%D%/test_protocol_responder.cpp \
+	%D%/test_unmapped.cpp \
 	%D%/test_verbs.cpp \
 	%D%/test_verbs_queues.cpp \
 	%D%/test_verbs_states.cpp \

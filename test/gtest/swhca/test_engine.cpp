@@ -2,6 +2,7 @@
 // The engine's own: copies that fail or are not torn, doorbells that several threads read, and the
 // lock.
 #include "companion.h"
+#include "guard_faults.h"
 #include "rig.h"
 
 #include "swhca/engine/guarded_copy.h"
@@ -12,7 +13,6 @@
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <csignal>
 #include <cstring>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -25,27 +25,6 @@ namespace ufx::test {
 namespace {
 
 using namespace swhca;
-
-// A handler of SIGSEGV for as long as it lives.
-class guard_faults {
-public:
-    guard_faults()
-    {
-        struct sigaction action {};
-        action.sa_sigaction = [](int, siginfo_t *, void *where) {
-            if (!leave_guarded_copy(where)) {
-                ::_exit(99);
-            }
-        };
-        action.sa_flags = SA_SIGINFO;
-        ::sigaction(SIGSEGV, &action, &before_);
-    }
-
-    ~guard_faults() { ::sigaction(SIGSEGV, &before_, nullptr); }
-
-private:
-    struct sigaction before_ {};
-};
 
 // Two values of a counter whose bytes all differ.
 constexpr uint32_t one_value = 0x000000ff;

@@ -7,9 +7,12 @@ import fcntl
 import glob
 import os
 import pty
+import resource
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
 
 from swhca_run import LIMIT_S, SWHCA, Checks, Fabric, end_all, need, wait_for
@@ -96,6 +99,64 @@ def all_killed(checks):
     checks.that(fabric.close(), "and it goes with that user")
 
 
+def removed_at_once(checks):
+    """When the last launcher has returned, nothing is left, however it ended."""
+    folder = tempfile.mkdtemp(prefix="ufx-swhca-test-")
+    directory = os.path.join(folder, "fabric")
+    command = [SWHCA, "run", "--dir", directory, "--", "true"]
+
+    def with_limit(which, limit):
+        return lambda: resource.setrlimit(which, (limit, limit))
+
+    cases = [("by itself", command, None)]
+    cases += [(f"with {n} descriptors", command, with_limit(resource.RLIMIT_NOFILE, n))
+              for n in range(4, 12)]
+    cases += [(f"with files of {n} bytes", command, with_limit(resource.RLIMIT_FSIZE, n))
+              for n in (0, 10, 10240)]
+    if os.geteuid() == 0:
+        cases.append(("as the first of a pid namespace",
+                      ["unshare", "--pid", "--fork", "--mount-proc", *command], None))
+    for what, words, limit in cases:
+        done = subprocess.run(words, preexec_fn=limit, capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+        checks.that(done.returncode >= 0 and not os.path.exists(directory),
+                    f"a launcher that runs {what} leaves nothing", f"{done.returncode} {done.stderr}")
+        shutil.rmtree(directory, ignore_errors=True)
+    os.rmdir(folder)
+
+
+def no_room(checks):
+    """A file system that is full is an error that says what it takes, not a signal."""
+    folder = tempfile.mkdtemp(prefix="ufx-swhca-test-")
+    for size in ("512k", "1m", "2m", "2200k", "2400k", "16m"):
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "ufx-test", folder],
+                          capture_output=True, check=False).returncode != 0:
+            checks.skip("a small file system", "mount is not allowed")
+            break
+        done = subprocess.run([SWHCA, "run", "--dir", os.path.join(folder, "fabric"), "--",
+                               "ibv_devinfo"], capture_output=True, text=True, timeout=LIMIT_S,
+                              check=False)
+        refused = done.returncode > 0 and "cannot" in done.stderr
+        well = refused if size == "512k" else done.returncode == 0 if size == "16m" else (
+            refused or done.returncode == 0)
+        checks.that(well and os.listdir(folder) == [], f"a file system of {size}",
+                    f"{done.returncode} {done.stderr}")
+        subprocess.run(["umount", "--lazy", folder], check=True)  # the cleaner may not have ended
+    os.rmdir(folder)
+
+
+def lock_is_closed(checks):
+    """A program that has closed what it inherited keeps the fabric by its open device."""
+    fabric = Fabric()
+    script = ("import subprocess; p = subprocess.Popen(['stdbuf', '-oL', 'ibv_asyncwatch'], "
+              "stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True); p.stdout.readline(); print(p.pid)")
+    status, output = fabric.run(sys.executable, "-c", script)
+    checks.that(status == 0 and fabric.show() is not None,
+                "a program that has closed the lock keeps the fabric", output)
+    os.kill(int(output.split()[0]), signal.SIGKILL)
+    checks.that(fabric.close(), "which goes with it")
+
+
 def own_directory_left(checks):
     def own(pid):
         with open(f"/proc/{pid}/environ", encoding="utf-8") as words:
@@ -149,9 +210,10 @@ def early_signal(checks):
 
 
 def main():
-    need("sh")
+    need("sh", "ibv_devinfo", "ibv_asyncwatch", "stdbuf", "unshare")
     checks = Checks()
-    for part in (cleaner_killed, all_killed, own_directory_left, terminal, early_signal):
+    for part in (cleaner_killed, all_killed, removed_at_once, no_room, lock_is_closed,
+                 own_directory_left, terminal, early_signal):
         part(checks)
     checks.end()
 

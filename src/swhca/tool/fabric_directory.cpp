@@ -5,15 +5,22 @@
 #include "failure.h"
 #include "sysfs_tree.h"
 
+#include "swhca/fabric/liveness.h"
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
+#include <iterator>
 #include <string>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace ufx::swhca::tool {
 
@@ -51,6 +58,11 @@ void make_directory(const fs::path &directory)
     std::error_code error;
     if (fs::create_directory(directory, error)) {
         ucs::fd marker(::open((directory / made_marker).c_str(), O_CREAT | O_CLOEXEC, 0600));
+        if (!marker) {
+            error.assign(errno, std::generic_category());
+            std::error_code ignored;
+            fs::remove(directory, ignored);
+        }
     }
     if (error) {
         std::error_code ignored;
@@ -60,6 +72,36 @@ void make_directory(const fs::path &directory)
             "cannot make " + directory.string() + ": " +
                 (fs::exists(above, ignored) ? error.message() : "there is no " + above.string()));
     }
+}
+
+// What make_directory() has made, if there is nothing else in it.
+void drop_unused(const fs::path &directory)
+{
+    std::error_code ignored;
+    if (!fs::exists(directory / use_lock_name, ignored) &&
+        fs::remove(directory / made_marker, ignored)) {
+        fs::remove(directory, ignored);
+    }
+}
+
+// Whether the file was neither removed nor made anew since it was opened.
+bool is_of_path(const ucs::fd &file, const fs::path &path)
+{
+    struct stat mine {};
+    struct stat there {};
+    return ::fstat(file.get(), &mine) == 0 && ::stat(path.c_str(), &there) == 0 &&
+           mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+}
+
+// Whether a process has a device of the fabric open, whatever it did to the lock.
+bool somebody_lives(const fs::path &directory)
+{
+    auto found = fabric::attach(directory / "fabric");
+    if (!found) {
+        return false;
+    }
+    const image &shared = (*found)->shared();
+    return std::any_of(std::begin(shared.processes), std::end(shared.processes), lives);
 }
 
 // The shared lock of a file that is still there. It is inherited, so that a program keeps its
@@ -72,22 +114,38 @@ ucs::fd use_lock(const fs::path &file)
         if (!lock && errno == ENOENT) {
             continue;
         }
-        struct stat mine {};
-        struct stat there {};
-        if (!lock || !lock_file(lock.get(), F_RDLCK, true) || ::fstat(lock.get(), &mine) != 0) {
+        if (!lock || !lock_file(lock.get(), F_RDLCK, true)) {
+            int error = errno;
+            drop_unused(file.parent_path());
+            errno = error;
             fail("cannot lock", file);
         }
-        if (::stat(file.c_str(), &there) == 0 && mine.st_ino == there.st_ino) {
+        if (is_of_path(lock, file)) {
             return lock;
         }
     }
 }
 
-void remove_fabric(const fs::path &directory)
+// As fs::remove_all(), but without a descriptor for each level, of which there may be few.
+void remove_tree(const fs::path &top)
 {
     std::error_code ignored;
+    std::vector<fs::path> inside;
+    if (fs::is_directory(fs::symlink_status(top, ignored))) {
+        for (const fs::directory_entry &each : fs::directory_iterator(top, ignored)) {
+            inside.push_back(each.path());
+        }
+    }
+    for (const fs::path &each : inside) {
+        remove_tree(each);
+    }
+    fs::remove(top, ignored);
+}
+
+void remove_fabric(const fs::path &directory)
+{
     for (const char *name : {"fabric", "fabric.new", "sys", "dev"}) {
-        fs::remove_all(directory / name, ignored);
+        remove_tree(directory / name);
     }
 }
 
@@ -116,11 +174,37 @@ void clear_directory(const fs::path &directory)
     constexpr int kept = 3;
     ::dup2(alive, kept);
     ::close_range(kept + 1, ~0u, 0);
-    ucs::fd lock(::open((directory / use_lock_name).c_str(), O_RDWR | O_CLOEXEC));
-    if (lock && lock_file(lock.get(), F_WRLCK, true)) {
-        clear_directory(directory);
+    fs::path file = directory / use_lock_name;
+    ucs::fd lock(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+    constexpr timespec between_looks{0, 100'000'000};
+    while (lock && lock_file(lock.get(), F_WRLCK, true) && is_of_path(lock, file)) {
+        if (!somebody_lives(directory)) {
+            clear_directory(directory);
+            break;
+        }
+        (void)lock_file(lock.get(), F_UNLCK, false);
+        (void)::nanosleep(&between_looks, nullptr);
     }
     ::_exit(0);
+}
+
+// The exclusive lock, if nobody uses the fabric; who removes it is waited for.
+bool lock_unused(const ucs::fd &file)
+{
+    for (;;) {
+        if (lock_file(file.get(), F_WRLCK, false)) {
+            return true;
+        }
+        struct flock how {};
+        how.l_type = F_WRLCK;
+        how.l_whence = SEEK_SET;
+        if (::fcntl(file.get(), F_OFD_GETLK, &how) != 0 || how.l_type == F_RDLCK) {
+            return false;
+        }
+        if (how.l_type == F_WRLCK) {
+            return lock_file(file.get(), F_WRLCK, true);
+        }
+    }
 }
 
 // What a cleaner holds while it lives; invalid if one lives already.
@@ -131,9 +215,14 @@ ucs::fd cleaner_lock(const fs::path &directory)
     return lock && lock_file(lock.get(), F_WRLCK, false) ? std::move(lock) : ucs::fd();
 }
 
-// By way of a child that ends at once, so that it is nobody's child.
+// By way of a child that ends at once, so that it is nobody's child. Returns when it has closed
+// what it inherited: the lock of this user is among that.
 void leave_cleaner(const fs::path &directory, const ucs::fd &alive)
 {
+    int ends[2] = {-1, -1};
+    (void)!::pipe2(ends, O_CLOEXEC);
+    ucs::fd until_closed(ends[0]);
+    ucs::fd closed(ends[1]);
     pid_t middle = ::fork();
     if (middle == 0) {
         if (::fork() == 0) {
@@ -143,6 +232,9 @@ void leave_cleaner(const fs::path &directory, const ucs::fd &alive)
     }
     int status = 0;
     (void)::waitpid(middle, &status, 0);
+    closed.reset();
+    char nothing = 0;
+    (void)!::read(until_closed.get(), &nothing, 1);
 }
 
 // What is left where all were killed, the cleaner too.
@@ -157,7 +249,7 @@ void remove_left(const fs::path &base)
             continue; // none of ours, or a trap
         }
         ucs::fd lock(::open((each.path() / use_lock_name).c_str(), O_RDWR | O_CLOEXEC));
-        if (lock && lock_file(lock.get(), F_WRLCK, false)) {
+        if (lock && lock_file(lock.get(), F_WRLCK, false) && !somebody_lives(each.path())) {
             clear_directory(each.path());
         }
     }
@@ -198,10 +290,29 @@ std::string of_another_version(const fs::path &directory)
 
 } // namespace
 
-void fabric_directory::keep_cleaner()
+void fabric_directory::leave() noexcept
 {
-    ucs::fd alive = cleaner_lock(path_);
-    if (alive) {
+    if (!lock_) {
+        return;
+    }
+    fabric_.reset();
+    lock_.reset(); // a program that goes on without its launcher may hold it too
+    fs::path file = path_ / use_lock_name;
+    ucs::fd last(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+    if (!last) {
+        return; // it was removed
+    }
+    if (lock_unused(last)) {
+        if (!is_of_path(last, file)) {
+            return;
+        }
+        if (!somebody_lives(path_)) {
+            clear_directory(path_);
+            return;
+        }
+    }
+    last.reset();
+    if (ucs::fd alive = cleaner_lock(path_); alive) {
         leave_cleaner(path_, alive);
     }
 }
@@ -215,7 +326,7 @@ fabric_directory fabric_directory::use(fs::path path, const fabric_options &opti
     (void)::flock(making.get(), LOCK_EX); // one makes it, the others wait
     ucs::fd alive = cleaner_lock(answer.path_);
     // Without a cleaner and another user, what is there is of the dead.
-    if (alive && lock_file(answer.lock_.get(), F_WRLCK, false)) {
+    if (alive && !somebody_lives(answer.path_) && lock_file(answer.lock_.get(), F_WRLCK, false)) {
         remove_fabric(answer.path_);
         (void)lock_file(answer.lock_.get(), F_RDLCK, false);
     }

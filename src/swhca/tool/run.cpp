@@ -166,6 +166,7 @@ public:
     signal_desk() noexcept
     {
         (void)std::signal(SIGCHLD, SIG_DFL); // else there is none
+        over_limit_ = std::signal(SIGXFSZ, SIG_IGN); // a file too large is an error like others
         sigemptyset(&taken_);
         for (int each : {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGCHLD}) {
             sigaddset(&taken_, each);
@@ -179,7 +180,11 @@ public:
     signal_desk &operator=(const signal_desk &) = delete;
 
     // As it was; for the program.
-    void restore() const noexcept { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+    void restore() const noexcept
+    {
+        (void)std::signal(SIGXFSZ, over_limit_);
+        ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+    }
 
     // What has come so far, which a program that is started now does not get by itself.
     [[nodiscard]] std::vector<int> waiting() const
@@ -210,6 +215,7 @@ public:
     }
 
 private:
+    void (*over_limit_)(int) = SIG_DFL;
     sigset_t taken_{};
     sigset_t before_{};
 };
@@ -258,9 +264,7 @@ int run(const run_options &options)
     for (int number : early) {
         ::kill(child, number);
     }
-    int status = signals.wait_for(child);
-    where.keep_cleaner();
-    return status;
+    return signals.wait_for(child);
 }
 
 } // namespace ufx::swhca::tool

@@ -3,6 +3,7 @@
 // measures; a packet leaves when the one before it has left, and arrives `latency` later.
 #include "link.h"
 
+#include "swhca/fabric/fabric.h"
 #include "swhca/fabric/repair.h"
 #include "swhca/fabric/wakeup.h"
 #include "swhca/faults/faults.h"
@@ -91,10 +92,13 @@ bool enqueue(core &world, const packet &what, const payload &data, uint64_t due_
         return false;
     }
     packet_slot &slot = shared.packets[index];
+    if (fresh && !reserve_memory(&slot, sizeof(slot))) {
+        return false;
+    }
     memory_piece room{world.memory.self(), reinterpret_cast<uintptr_t>(slot.payload), what.length};
     if (!copy_payload(world, data, 0, room)) {
-        world.source_failed = !is_severed(world, world.memory.self(), data) &&
-                              !is_readable(world, data, what.length);
+        world.source_failed =
+            !is_severed(world, world.memory.self(), data) && !is_readable(world, data, what.length);
         return false;
     }
     if (fresh) {

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <ctime>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -108,6 +109,22 @@ void init_robust_mutex(pthread_mutex_t &mutex) noexcept
     ::pthread_mutexattr_destroy(&attributes);
 }
 
+bool reserve_memory(const void *start, size_t size) noexcept
+{
+    constexpr uintptr_t page_mask = 4095;
+    constexpr int populate_write = 23; // MADV_POPULATE_WRITE, since Linux 5.14
+    auto first = reinterpret_cast<uintptr_t>(start) & ~page_mask;
+    size_t length = reinterpret_cast<uintptr_t>(start) + size - first;
+    // An older kernel does not know it.
+    return ::madvise(reinterpret_cast<void *>(first), length, populate_write) == 0 ||
+           (errno != EFAULT && errno != ENOMEM);
+}
+
+uint64_t fabric::least_bytes() noexcept
+{
+    return offsetof(image, qps);
+}
+
 ucs::result<ucs::owner<fabric>> fabric::make(ucs::fd file, const fabric_options &options)
 {
     if (options.hcas == 0 || options.hcas > max_hcas || options.mtu_bytes < 256 ||
@@ -120,6 +137,9 @@ ucs::result<ucs::owner<fabric>> fabric::make(ucs::fd file, const fabric_options 
     ucs::result<ucs::mapping> mapped = ucs::mapping::file(file.get(), sizeof(image), true);
     if (!mapped) {
         return mapped.error();
+    }
+    if (!reserve_memory(mapped->data(), least_bytes())) {
+        return UFX_ERR_NO_MEMORY;
     }
     auto made = ucs::make_owner<fabric>(std::move(file), std::move(*mapped));
     note_pid_namespace();

@@ -25,6 +25,10 @@ struct fabric_options {
     uint64_t seed = 1;
 };
 
+// Takes the memory of a file system that part of an image will need, so that a store to it cannot
+// fail; false if that is full.
+[[nodiscard]] bool reserve_memory(const void *start, size_t size) noexcept;
+
 class fabric {
 public:
     // A new image in the file at `path`; ALREADY_EXISTS if there is one.
@@ -37,6 +41,10 @@ public:
 
     // One that another process made; VERSION if it is of another version, BUSY if it is being made.
     [[nodiscard]] static ucs::result<ucs::owner<fabric>> attach(const std::string &path);
+
+    // What a new image takes of its file system; QPs and packets take more when they are first
+    // used.
+    [[nodiscard]] static uint64_t least_bytes() noexcept;
 
     [[nodiscard]] image &shared() noexcept { return *static_cast<image *>(mapping_.data()); }
 

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <pthread.h>
+#include <span>
 
 namespace ufx::swhca {
 
@@ -407,6 +408,7 @@ struct image {
     shared_bitmap<max_qps> timers;  // QPs with a running timer
     shared_bitmap<max_qps> torn;    // QPs whose engine was killed; another makes them whole
 
+    uint32_t qps_used; // of `qps`; what is behind was never in use and has no memory yet
     uint32_t next_mkey;
     uint32_t next_ah;
     uint32_t wire_head, wire_tail, wire_free, wire_fresh, wire_used; // lists of packets
@@ -433,8 +435,19 @@ struct image {
     packet_slot packets[max_packets];
 };
 
+// The QPs that may be in use.
+inline std::span<qp> used_qps(image &shared) noexcept
+{
+    return {shared.qps, shared.qps_used};
+}
+
+inline std::span<const qp> used_qps(const image &shared) noexcept
+{
+    return {shared.qps, shared.qps_used};
+}
+
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 8;
+inline constexpr uint32_t image_version = 9;
 
 } // namespace ufx::swhca
 

@@ -52,7 +52,7 @@ void name_queue_pairs(image &shared) noexcept
     for (hca &one : shared.hcas) {
         std::fill(std::begin(one.qp_of), std::end(one.qp_of), uint16_t{0});
     }
-    for (uint32_t i = 0; i < max_qps; i++) {
+    for (uint32_t i = 0; i < shared.qps_used; i++) {
         const qp &one = shared.qps[i];
         for (process_slot &each : shared.processes) {
             each.qps.remove(i);
@@ -98,7 +98,7 @@ void count_users(image &shared) noexcept
     for (const srq &each : shared.srqs) {
         shared.pds[each.pd].users += each.in_use ? 1 : 0;
     }
-    for (const qp &each : shared.qps) {
+    for (const qp &each : used_qps(shared)) {
         if (each.in_use) {
             shared.pds[each.pd].users++;
             shared.cqs[each.send_cq].users++;

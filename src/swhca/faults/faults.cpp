@@ -83,7 +83,7 @@ const fault_rule *match(core &world, uint32_t hca, uint32_t qpn, Wanted wanted) 
 // What was posted to swallowed QPs is seen now.
 void wake_swallowed(core &world, int hca, uint32_t qpn) noexcept
 {
-    for (uint32_t i = 0; i < max_qps; i++) {
+    for (uint32_t i = 0; i < world.shared.qps_used; i++) {
         qp &one = world.shared.qps[i];
         if (one.in_use && one.swallowed && (hca < 0 || one.hca == hca) &&
             (qpn == 0 || one.qpn == qpn)) {
@@ -117,7 +117,7 @@ void expire(core &world, fault_rule &rule) noexcept
 
 void fail_queue_pairs(core &world, uint32_t hca, const fault_rule &rule) noexcept
 {
-    for (qp &one : world.shared.qps) {
+    for (qp &one : used_qps(world.shared)) {
         if (one.in_use && one.hca == hca && (rule.qpn == 0 || one.qpn == rule.qpn) &&
             one.state != IBV_QPS_RESET) {
             if (world.memory.reaches(one.process)) {

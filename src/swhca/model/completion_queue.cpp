@@ -85,7 +85,7 @@ void overrun(core &world, cq &one) noexcept
     auto index = static_cast<uint32_t>(&one - world.shared.cqs);
     one.overrun = true;
     raise_cq_event(world, one, IBV_EVENT_CQ_ERR);
-    for (qp &user : world.shared.qps) {
+    for (qp &user : used_qps(world.shared)) {
         if (user.in_use && (user.send_cq == index || user.recv_cq == index)) {
             fail_later(world, user);
         }

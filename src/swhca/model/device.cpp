@@ -79,7 +79,7 @@ void fail_device(core &world, uint32_t hca) noexcept
         return;
     }
     one.dead = true;
-    for (qp &each : world.shared.qps) {
+    for (qp &each : used_qps(world.shared)) {
         if (each.in_use && each.hca == hca && each.state != IBV_QPS_RESET) {
             stop_queue_pair(world, each);
         }
@@ -137,7 +137,7 @@ void raise_injected_event(core &world, uint32_t hca, uint32_t qpn, uint32_t even
     case IBV_EVENT_PATH_MIG:
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
-        for (qp &one : world.shared.qps) {
+        for (qp &one : used_qps(world.shared)) {
             if (one.in_use && one.hca == hca && (qpn == 0 || one.qpn == qpn)) {
                 raise_qp_event(world, one, event);
             }

@@ -60,14 +60,14 @@ void close_context(core &world, uint32_t context_index)
 {
     image &shared = world.shared;
     uint32_t ignored = 0;
-    auto each = [&](auto &table, auto destroy) {
+    auto each = [&](auto &&table, auto destroy) {
         for (uint32_t i = 0; i < std::size(table); i++) {
             if (table[i].in_use && table[i].context == context_index) {
                 destroy(i);
             }
         }
     };
-    each(shared.qps, [&](uint32_t i) { (void)destroy_qp(world, context_index, i, ignored); });
+    each(used_qps(shared), [&](uint32_t i) { (void)destroy_qp(world, context_index, i, ignored); });
     each(shared.srqs, [&](uint32_t i) { (void)destroy_srq(world, context_index, i, ignored); });
     each(shared.cqs,
          [&](uint32_t i) { (void)destroy_cq(world, context_index, i, ignored, ignored); });

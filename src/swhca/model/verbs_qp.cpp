@@ -9,6 +9,7 @@
 
 #include "swhca/engine/link.h"
 #include "swhca/fabric/doorbell_count.h"
+#include "swhca/fabric/fabric.h"
 #include "swhca/faults/faults.h"
 
 #include <algorithm>
@@ -218,6 +219,21 @@ void forget_completing(image &shared, uint32_t handle) noexcept
     }
 }
 
+// no_index if the table, or the file system, is full.
+uint32_t free_qp(image &shared) noexcept
+{
+    for (uint32_t i = 0; i < shared.qps_used; i++) {
+        if (!shared.qps[i].in_use) {
+            return i;
+        }
+    }
+    uint32_t next = shared.qps_used;
+    if (next == max_qps || !reserve_memory(&shared.qps[next], sizeof(qp))) {
+        return no_index;
+    }
+    return shared.qps_used++;
+}
+
 int check_create(core &world, uint32_t context_index, const qp_request &want)
 {
     image &shared = world.shared;
@@ -254,7 +270,7 @@ int create_qp(core &world, uint32_t context_index, const qp_request &want, uint3
     if (int error = check_create(world, context_index, want); error != 0) {
         return error;
     }
-    handle = first_free(shared.qps);
+    handle = free_qp(shared);
     if (handle == no_index) {
         return ENOMEM;
     }

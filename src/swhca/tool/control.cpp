@@ -57,7 +57,8 @@ bool has_cq(const image &shared, const fault_rule &rule) noexcept
 
 bool has_qp(const image &shared, const fault_rule &rule) noexcept
 {
-    return std::any_of(std::begin(shared.qps), std::end(shared.qps), [&](const qp &each) {
+    auto qps = used_qps(shared);
+    return std::any_of(qps.begin(), qps.end(), [&](const qp &each) {
         return each.in_use && each.qpn == rule.qpn && is_on(shared, rule, each.hca);
     });
 }

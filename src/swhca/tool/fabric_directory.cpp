@@ -274,6 +274,12 @@ ucs::owner<fabric> make(const fs::path &directory, const fabric_options &options
 {
     remove_fabric(directory); // of one who was killed while he made it
     auto made = fabric::create(directory / "fabric.new", options);
+    if (!made && made.error() == UFX_ERR_NO_MEMORY) {
+        throw failure(fabric_status,
+                      "cannot make a fabric in " + directory.string() + ": it takes " +
+                          std::to_string(fabric::least_bytes() >> 10) + " kB, up to " +
+                          std::to_string(sizeof(image) >> 10) + " kB with all queues in use");
+    }
     if (!made) {
         errno = made.error() == UFX_ERR_INVALID_PARAM ? EINVAL : errno;
         fail("cannot make a fabric in", directory);

@@ -70,7 +70,7 @@ json_value of_hca(const image &shared, uint32_t index)
         }
     }
     json_value qps = json_value::array();
-    for (const qp &each : shared.qps) {
+    for (const qp &each : used_qps(shared)) {
         if (each.in_use && each.hca == index) {
             qps.push_back(of_qp(shared, each));
         }

@@ -91,7 +91,7 @@ extern const std::array<probe_case, 8> descriptor_cases;
 extern const std::array<probe_case, 2> queue_cases;
 extern const std::array<probe_case, 1> scheduled_cases; // not for every fabric, so not listed
 extern const std::array<probe_case, 9> signal_cases;
-extern const std::array<probe_case, 2> thread_cases;
+extern const std::array<probe_case, 4> thread_cases;
 
 } // namespace ufx::test
 

@@ -114,9 +114,51 @@ verdict first_thread_ends()
     return send_to_armed(first_thread::ENDS, sends, [](probe &, std::atomic<bool> &) {});
 }
 
+// The helper of the engine does not keep the process.
+verdict last_thread_ends()
+{
+    int child = ::fork();
+    if (child == 0) {
+        probe one;
+        ::pthread_exit(nullptr);
+    }
+    return wait_for_child(child) == 0 ? nullptr : "the process did not end with its last thread";
+}
+
+verdict small_stack()
+{
+    probe one;
+    one.connect_pair();
+    bool well = false;
+    struct task {
+        probe &one;
+        bool &well;
+    } what{one, well};
+    pthread_attr_t attributes;
+    ::pthread_attr_init(&attributes);
+    constexpr size_t stack_bytes = 20480;
+    (void)::pthread_attr_setstacksize(&attributes, stack_bytes);
+    pthread_t thread;
+    int status = ::pthread_create(
+        &thread, &attributes,
+        [](void *argument) -> void * {
+            auto &mine = *static_cast<task *>(argument);
+            mine.well = mine.one.write();
+            return nullptr;
+        },
+        &what);
+    ::pthread_attr_destroy(&attributes);
+    if (status == 0) {
+        (void)::pthread_join(thread, nullptr);
+    }
+    return well ? nullptr : "a thread with a small stack could not write";
+}
+
 } // namespace
 
-const std::array<probe_case, 2> thread_cases = {{
+const std::array<probe_case, 4> thread_cases = {{
+    {"last-thread-ends", last_thread_ends},
+    {"small-stack", small_stack},
     {"closes-while-commands", closes_while_commands},
     {"first-thread-ends", first_thread_ends},
 }};

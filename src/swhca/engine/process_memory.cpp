@@ -17,8 +17,6 @@ namespace ufx::swhca {
 
 namespace {
 
-constexpr size_t bounce_bytes = 16384;
-
 iovec piece(uint64_t va, size_t size) noexcept
 {
     return {reinterpret_cast<void *>(static_cast<uintptr_t>(va)), size};
@@ -138,10 +136,9 @@ bool process_memory::copy(uint32_t to, uint64_t to_va, uint32_t from, uint64_t f
     if (to == self_) {
         return transfer(from, from_va, to_va, size, false);
     }
-    std::array<char, bounce_bytes> bounce;
-    auto middle = reinterpret_cast<uintptr_t>(bounce.data());
+    auto middle = reinterpret_cast<uintptr_t>(bounce_.data());
     for (size_t done = 0; done < size;) {
-        size_t now = std::min(size - done, bounce.size());
+        size_t now = std::min(size - done, bounce_.size());
         if (!transfer(from, from_va + done, middle, now, false) ||
             !transfer(to, to_va + done, middle, now, true)) {
             return false;

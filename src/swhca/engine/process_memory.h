@@ -6,6 +6,7 @@
 
 #include "swhca/fabric/image.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <sys/types.h>
@@ -49,6 +50,8 @@ private:
 
     image &shared_;
     uint32_t self_;
+    // Between two others; here, because an engine may run on a small stack. Under the lock.
+    std::array<char, 16384> bounce_;
 };
 
 } // namespace ufx::swhca

@@ -18,18 +18,30 @@ namespace ufx::swhca {
 
 namespace {
 
-// The letter of proc(5) behind the name, which may have blanks and brackets.
-char state_of(int32_t thread) noexcept
+// The fields of proc(5) that are asked for.
+struct thread_status {
+    char state = 0;
+    long threads = 0; // of its process
+};
+
+thread_status status_of(int32_t thread) noexcept
 {
     std::array<char, 64> path;
     std::snprintf(path.data(), path.size(), "/proc/%d/stat", thread);
     ucs::fd file(::open(path.data(), O_RDONLY | O_CLOEXEC));
     std::array<char, 512> text{};
-    if (!file || ::read(file.get(), text.data(), text.size() - 1) <= 0) {
-        return 0;
+    thread_status found;
+    if (file && ::read(file.get(), text.data(), text.size() - 1) > 0) {
+        // Behind the name, which may have blanks and brackets.
+        const char *name_end = std::strrchr(text.data(), ')');
+        if (name_end != nullptr) {
+            (void)std::sscanf(
+                name_end + 1,
+                " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+                &found.state, &found.threads);
+        }
     }
-    const char *name_end = std::strrchr(text.data(), ')');
-    return name_end == nullptr || name_end[1] == 0 ? char{0} : name_end[2];
+    return found;
 }
 
 } // namespace
@@ -52,9 +64,15 @@ uint64_t own_pid_namespace() noexcept
     return ::stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
 }
 
+bool is_last_thread() noexcept
+{
+    thread_status first = status_of(static_cast<int32_t>(::getpid()));
+    return first.state == 'Z' && first.threads == 2;
+}
+
 bool let_stopped_go_on(int32_t thread) noexcept
 {
-    return state_of(thread) == 'T' && ::kill(thread, SIGCONT) == 0;
+    return status_of(thread).state == 'T' && ::kill(thread, SIGCONT) == 0;
 }
 
 } // namespace ufx::swhca

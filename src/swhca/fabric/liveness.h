@@ -21,6 +21,9 @@ namespace ufx::swhca {
 // That of this process; 0 if it cannot be found out.
 [[nodiscard]] uint64_t own_pid_namespace() noexcept;
 
+// Whether the first thread of this process has ended, and the caller is the only one that is left.
+[[nodiscard]] bool is_last_thread() noexcept;
+
 // If the thread is stopped (SIGSTOP), lets its process go on; false if it is not stopped or may not
 // be touched.
 [[nodiscard]] bool let_stopped_go_on(int32_t thread) noexcept;

@@ -13,6 +13,7 @@
 #include "swhca/engine/membership.h"
 #include "swhca/engine/spinner.h"
 #include "swhca/fabric/fabric.h"
+#include "swhca/fabric/liveness.h"
 #include "swhca/fabric/wakeup.h"
 
 #include <algorithm>
@@ -132,6 +133,9 @@ void run_helper(process_state &state) noexcept
         if (now_ns >= next_reap_ns) {
             (void)reap_dead(shared, runs.self(), now_ns);
             next_reap_ns = now_ns + heartbeat_ns;
+            if (is_last_thread()) {
+                return; // and so the process ends
+            }
         }
         tell_of_closed_peer(state);
         uint64_t until_ns = std::min(next_ns, now_ns + limit_ns);

@@ -45,7 +45,9 @@ int uverbs_file::reg_mr(command_reader &in)
     if (request.length == 0 || (request.start & 0xfff) != (request.hca_va & 0xfff)) {
         return EINVAL;
     }
-    if (!is_mapped(request.start, request.length)) {
+    constexpr uint32_t writes =
+        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    if (!is_accessible(request.start, request.length, (request.access_flags & writes) != 0)) {
         return EFAULT;
     }
     mr_request want{request.pd_handle, request.access_flags, request.start, request.length,

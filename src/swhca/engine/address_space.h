@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is mapped in this process: registering memory that is not there must fail, as pinning would.
+// What this process may access: registering other memory must fail, as pinning would.
 #ifndef UFX_SWHCA_ENGINE_ADDRESS_SPACE_H
 #define UFX_SWHCA_ENGINE_ADDRESS_SPACE_H
 
@@ -7,7 +7,7 @@
 
 namespace ufx::swhca {
 
-[[nodiscard]] bool is_mapped(uint64_t start, uint64_t length) noexcept;
+[[nodiscard]] bool is_accessible(uint64_t start, uint64_t length, bool write);
 
 } // namespace ufx::swhca
 

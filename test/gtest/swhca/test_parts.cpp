@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Parts alone: WQEs, CQEs, the decoder of stores, paths, and the set of small numbers.
+#include "swhca/engine/address_space.h"
 #include "swhca/fabric/bitmap.h"
 #include "swhca/shim/paths.h"
 #include "swhca/shim/store_decoder.h"
@@ -8,8 +9,10 @@
 #include "swhca/wire/wqe.h"
 
 #include <catch2/catch.hpp>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <sys/mman.h>
 #include <vector>
 
 namespace ufx::test {
@@ -180,6 +183,25 @@ TEST_CASE("swhca: a set of small numbers finds each again")
     }
     CHECK(set.next(0) == set.none);
     CHECK(set.empty());
+}
+
+TEST_CASE("swhca: memory is accessible if all of its range has the rights")
+{
+    constexpr size_t page = 4096;
+    void *pages =
+        ::mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(pages != MAP_FAILED);
+    auto *bytes = static_cast<char *>(pages);
+    REQUIRE(::mprotect(bytes + page, page, PROT_READ) == 0);
+    REQUIRE(::mprotect(bytes + 2 * page, page, PROT_NONE) == 0);
+    REQUIRE(::munmap(bytes + 3 * page, page) == 0);
+    auto start = reinterpret_cast<uintptr_t>(pages);
+    CHECK(swhca::is_accessible(start + 10, page - 10, true));
+    CHECK(swhca::is_accessible(start, 2 * page, false));
+    CHECK_FALSE(swhca::is_accessible(start, page + 1, true));
+    CHECK_FALSE(swhca::is_accessible(start + page, page + 1, false));
+    CHECK_FALSE(swhca::is_accessible(start + 3 * page, 1, false));
+    ::munmap(pages, 3 * page);
 }
 
 } // namespace ufx::test

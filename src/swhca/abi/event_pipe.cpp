@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pipes hold 64 KB, far more than there are events between two reads of a sane program.
+// A pipe that is full loses events, so it holds as many as the kernel lets it: with the usual limit
+// of 1 MB, 131072 of completion queues. That is far more than there are between two reads.
 #include "event_pipe.h"
 
 #include <array>
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int out_of_the_way = 900; // programs count on low numbers for what they open themselves
 constexpr size_t max_event_bytes = 16;
+constexpr int wanted_bytes = 1 << 20; // /proc/sys/fs/pipe-max-size
 
 } // namespace
 
@@ -35,6 +37,7 @@ ucs::result<event_pipe> event_pipe::create()
     }
     made.write_end_.reset(ends[1]);
     (void)::fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    (void)::fcntl(ends[1], F_SETPIPE_SZ, wanted_bytes);
     return made;
 }
 

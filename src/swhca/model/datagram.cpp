@@ -64,6 +64,9 @@ bool send_one(core &world, qp &one, const fetched_wqe &fetched, const payload &d
     what.global = to.global;
     what.sgid = from.gids[wqe.sgid_index % max_gids];
     what.dgid = wqe.dgid;
+    what.traffic_class = wqe.traffic_class;
+    what.hop_limit = wqe.hop_limit;
+    what.flow_label = wqe.flow_label;
     one.req.next_psn = psn_add(one.req.next_psn, 1);
     one.counters.sent++;
     return transmit(world, what, data);
@@ -102,20 +105,20 @@ std::array<std::byte, grh_bytes> route_header(const packet &what) noexcept
         constexpr uint16_t headers = 20 + 8 + 12 + 8 + 4; // IP, UDP, BTH, DETH, ICRC
         (void)out.reserve(20);
         out.u8(0x45);
-        out.u8(0);
+        out.u8(what.traffic_class);
         out.be16(static_cast<uint16_t>(payload_bytes + headers));
         out.be32(0x00004000); // do not fragment
-        out.u8(64);
+        out.u8(what.hop_limit);
         out.u8(next_udp);
         out.be16(0);
         out.bytes(what.sgid.raw + 12, 4);
         out.bytes(what.dgid.raw + 12, 4);
         return header;
     }
-    out.be32(0x60000000);
+    out.be32(0x60000000 | static_cast<uint32_t>(what.traffic_class) << 20 | what.flow_label);
     out.be16(payload_bytes);
     out.u8(next_bth);
-    out.u8(64);
+    out.u8(what.hop_limit);
     out.bytes(what.sgid.raw, sizeof(what.sgid.raw));
     out.bytes(what.dgid.raw, sizeof(what.dgid.raw));
     return header;
@@ -183,7 +186,8 @@ void receive_datagram(core &world, qp &one, const packet &what, const payload &d
     }
     completion done{};
     done.syndrome = scatter_receive(world, one, all, grh_bytes + what.length);
-    if (done.syndrome == MLX5_CQE_SYNDROME_LOCAL_PROT_ERR && !is_readable(world, data, what.length)) {
+    if (done.syndrome == MLX5_CQE_SYNDROME_LOCAL_PROT_ERR &&
+        !is_readable(world, data, what.length)) {
         one.resp.receive.offset = 0;
         world.source_failed = true;
         return;

@@ -154,6 +154,18 @@ bool in_sequence(const responder_state &resp, const packet &what) noexcept
     return what.first ? !resp.in_message : resp.in_message && resp.message_kind == what.kind;
 }
 
+// Every packet but the last of a message is as long as the path's MTU says, which both sides must
+// have set alike (IBA 1.4, 9.7.5.2.8).
+bool has_right_size(const qp &one, const packet &what) noexcept
+{
+    if (what.kind != packet_kind::SEND && what.kind != packet_kind::WRITE) {
+        return true;
+    }
+    uint32_t mtu = mtu_bytes(one.attr.mtu);
+    return packets_of(what.length, mtu) == what.packets &&
+           (what.last || what.length == what.packets * mtu);
+}
+
 void receive_send(core &world, qp &one, const packet &what, const payload &data) noexcept
 {
     if (!take_receive(world, one)) {
@@ -518,7 +530,7 @@ void receive_request(core &world, qp &one, const packet &what, const payload &da
         return;
     }
     note_place(one, what);
-    if (!in_sequence(resp, what)) {
+    if (!in_sequence(resp, what) || !has_right_size(one, what)) {
         fail_invalid(world, one, what.psn);
         return;
     }

@@ -277,7 +277,7 @@ int create_srq(core &world, uint32_t context_index, srq_request &want, uint32_t 
     if (domain == nullptr) {
         return ENOENT;
     }
-    if (want.max_wr == 0 || want.max_wr > max_srq_wr || want.max_sge > max_srq_sge) {
+    if (want.max_wr > max_srq_wr || want.max_sge > max_srq_sge) {
         return EINVAL;
     }
     handle = first_free(world.shared.srqs);

@@ -91,6 +91,9 @@ struct packet {
     atomic_operands atomic;
     gid sgid; // of a datagram with a global route
     gid dgid;
+    uint8_t traffic_class;
+    uint8_t hop_limit;
+    uint32_t flow_label;
     uint16_t slid;
     bool global;
 };

@@ -68,8 +68,11 @@ void parse_address_vector(ucs::byte_reader &in, send_wqe &out) noexcept
     out.sl = in.u8() & 0xf;
     (void)in.u8();
     out.dlid = in.be16();
-    (void)in.bytes(4 + 6 + 2); // reserved, MAC, traffic class, hop limit
+    (void)in.bytes(4 + 6); // reserved, MAC
+    out.traffic_class = in.u8();
+    out.hop_limit = in.u8();
     uint32_t grh = in.be32();
+    out.flow_label = grh & 0xfffff;
     out.sgid_index = static_cast<uint8_t>(grh >> 20);
     in.copy(out.dgid.raw, sizeof(out.dgid.raw));
     out.global = (grh >> 30 & 1) != 0;

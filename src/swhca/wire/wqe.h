@@ -43,6 +43,9 @@ struct send_wqe {
     uint16_t dlid;
     uint8_t sl;
     uint8_t sgid_index;
+    uint8_t traffic_class;
+    uint8_t hop_limit;
+    uint32_t flow_label;
     bool global;
     gid dgid;
     // Its data: inline bytes of the WQE, or segments.

@@ -212,7 +212,9 @@ void endpoint::send_to(const region &from, uint32_t length, const endpoint &peer
     be32(segments, qkey);
     be32(segments, 0);
     be32(segments, peer.qpn);
-    segments.resize(28);
+    segments.resize(26);
+    segments.push_back(0x60); // traffic class
+    segments.push_back(7);    // hop limit
     be32(segments, 1u << 20); // GID index 1
     const swhca::gid &to = shared.hcas[shared.contexts[peer.on.context].hca].port.gids[1];
     segments.insert(segments.end(), std::begin(to.raw), std::end(to.raw));

@@ -3,8 +3,10 @@
 #include "rig.h"
 
 #include <catch2/catch.hpp>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace ufx::test {
 
@@ -109,6 +111,32 @@ TEST_CASE("swhca: a QP that its owner moves to ERR answers nothing more")
         on.fabric.step(100'000);
     }
     CHECK(on.fabric.shared().hcas[1].counters.sent == sent);
+}
+
+TEST_CASE("swhca: a packet that does not fit the responder's MTU is an invalid request")
+{
+    rig on;
+    device a(on, 0);
+    device b(on, 1);
+    endpoint left(a);
+    endpoint right(b);
+    auto [ours, theirs] =
+        GENERATE(std::pair<uint8_t, uint8_t>{5, 1}, std::pair<uint8_t, uint8_t>{1, 5});
+    left.connect(right, 100, {.mtu = ours});
+    right.connect(left, 100, {.mtu = theirs});
+    region from = a.make_region(4096, all_access);
+    region to = b.make_region(4096, all_access);
+    left.write(from, 200, to); // one packet for both
+    on.step();
+    auto done = a.poll();
+    REQUIRE(done);
+    CHECK(done->syndrome == 0);
+    left.write(from, 4000, to);
+    on.step();
+    done = a.poll();
+    REQUIRE(done);
+    CHECK(int{done->syndrome} == 0x12);
+    CHECK(right.state() == err);
 }
 
 } // namespace ufx::test

@@ -18,8 +18,7 @@ constexpr uint8_t protection = 4, operation = 0x14, access_error = 0x13; // MLX5
 // Registered memory, and then a hole.
 region gone(device &on)
 {
-    void *pages =
-        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *pages = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(pages != MAP_FAILED);
     region made;
     made.start = reinterpret_cast<uintptr_t>(pages);

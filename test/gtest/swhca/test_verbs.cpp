@@ -208,6 +208,8 @@ TEST_CASE("swhca: a datagram comes behind its route header, to the right Q_Key o
     REQUIRE(done);
     CHECK(done->bytes == 2040);
     CHECK(on.to.bytes[20] == 0x45); // an IPv4 header
+    CHECK(on.to.bytes[21] == 0x60); // with the traffic class and the hop limit of the address
+    CHECK(on.to.bytes[28] == 7);
     CHECK(on.to.bytes[39] == 2);    // to 10.77.0.2
     CHECK(on.to.bytes[40] == 0x5a);
     CHECK(on.to.bytes[2040] == 0);

@@ -6,6 +6,7 @@
 #include "ucp/peer.h"
 #include "ucp/proto.h"
 #include "ucp/request_pool.h"
+#include "ucp/rkey.h"
 #include "ucp/worker.h"
 
 #include <algorithm>
@@ -328,6 +329,19 @@ void ep_tx::each_open(F f)
         open_.splice_back(all);
         throw;
     }
+}
+
+// The peer does not have the memory any more.
+void ep_tx::end_ops_of(std::uint64_t memory_id)
+{
+    each_open([&](request &r) {
+        for (std::size_t i = 0; i < r.pieces.size() && !r.completed; ++i) {
+            const rkey *key = r.pieces[i].key;
+            if (key != nullptr && key->memory_id() == memory_id && key->is_gone()) {
+                end_guilty(r, UFX_ERR_REMOTE_ACCESS);
+            }
+        }
+    });
 }
 
 void ep_tx::abandon(ufx_status_t status)

@@ -22,19 +22,6 @@ void ep_tx::ask_fresh_key(rkey &key, lane &over)
         core::rkey_req_msg{key.memory_id(), over.ref().rail, key.generation(device)});
 }
 
-// The peer does not have the memory any more.
-void ep_tx::end_ops_of(std::uint64_t memory_id)
-{
-    each_open([&](request &r) {
-        for (std::size_t i = 0; i < r.pieces.size() && !r.completed; ++i) {
-            const rkey *key = r.pieces[i].key;
-            if (key != nullptr && key->memory_id() == memory_id && key->is_gone()) {
-                end_guilty(r, UFX_ERR_REMOTE_ACCESS);
-            }
-        }
-    });
-}
-
 void ep_tx::on_rkey(const core::rkey_rep_msg &msg)
 {
     if (!msg.found && msg.generation == 0) {

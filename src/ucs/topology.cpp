@@ -52,7 +52,7 @@ result<owner<topology>> topology::of_text(const char *description)
     if (machine == nullptr) {
         return UFX_ERR_INVALID_PARAM;
     }
-    return make_owner<topology>(std::make_unique<impl>(std::move(machine)));
+    return make_owner<topology>(std::unique_ptr<impl>(new impl{std::move(machine)}));
 }
 
 const topology *topology::of_machine() noexcept

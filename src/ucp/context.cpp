@@ -104,7 +104,8 @@ ufx_status_t memory_domain::reopen(std::span<const ufx_uct_config_entry_t> entri
     if (status != UFX_OK) {
         return status;
     }
-    auto opened = std::make_shared<md_generation>(handle, now_ == nullptr ? 1 : now_->number + 1);
+    md_owner owned(handle);
+    auto opened = std::make_shared<md_generation>(std::move(owned), now_ == nullptr ? 1 : now_->number + 1);
     const std::lock_guard guard(lock_);
     now_.swap(opened);
     return UFX_OK;

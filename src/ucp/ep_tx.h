@@ -109,6 +109,7 @@ private:
     ufx_status_t post_part(lane &over, fragment &f);
     // No lane will ever take an operation with that key.
     bool serves_no_rail(const rkey &key) const;
+    bool end_if_hopeless(request &r, const rkey &key);
     ufx_status_t post_slice(request &r, bool &more);
     // For a fragment of a put or get; nullptr: of a message.
     lane *pick(const transfer *part);

@@ -33,9 +33,11 @@ void ep_tx::on_rkey(const core::rkey_rep_msg &msg)
 void ep_tx::end_guilty(request &r, ufx_status_t status)
 {
     const ucs::handle id = r.id;
-    r.state.claim(status, core::cause::PROTECTION);
-    drop_unposted(r, status, core::cause::PROTECTION, true);
-    ep_.failover()->end_op(id, status, core::cause::PROTECTION, ep_.remote().actions());
+    const core::cause why =
+        status == UFX_ERR_UNREACHABLE ? core::cause::NONE : core::cause::PROTECTION;
+    r.state.claim(status, why);
+    drop_unposted(r, status, why, true);
+    ep_.failover()->end_op(id, status, why, ep_.remote().actions());
 }
 
 } // namespace ufx::ucp

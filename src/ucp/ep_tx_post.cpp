@@ -242,6 +242,11 @@ unsigned ep_tx::post_replays()
         rest.length -= f->from;
         lane *over = pick(&rest);
         if (over == nullptr) {
+            const std::size_t before = ep_.failover()->frozen().size();
+            end_if_hopeless(*f->op, *f->part.key);
+            if (ep_.failover()->frozen().size() < before) {
+                continue; // what is behind it may have another key
+            }
             break;
         }
         ep_.failover()->expect_put(frozen.group);
@@ -330,13 +335,7 @@ unsigned ep_tx::post_rma()
             drop_unposted(r, status, core::cause::NONE, true);
             continue;
         }
-        if (!more && r.pieces[r.piece].key->is_gone()) {
-            end_guilty(r, UFX_ERR_REMOTE_ACCESS);
-            continue;
-        }
-        if (!more && serves_no_rail(*r.pieces[r.piece].key)) {
-            ufx_error("%s: a key is for none of the rails to its peer", ep_.name().c_str());
-            drop_unposted(r, UFX_ERR_UNREACHABLE, core::cause::NONE, true);
+        if (!more && end_if_hopeless(r, *r.pieces[r.piece].key)) {
             continue;
         }
         if (!more) {
@@ -345,6 +344,21 @@ unsigned ep_tx::post_rma()
         ++posted;
     }
     return posted;
+}
+
+// With a key that is good for nothing any more. True: it has ended.
+bool ep_tx::end_if_hopeless(request &r, const rkey &key)
+{
+    if (key.is_gone()) {
+        end_guilty(r, UFX_ERR_REMOTE_ACCESS);
+        return true;
+    }
+    if (serves_no_rail(key)) {
+        ufx_error("%s: a key is for none of the rails to its peer", ep_.name().c_str());
+        end_guilty(r, UFX_ERR_UNREACHABLE);
+        return true;
+    }
+    return false;
 }
 
 bool ep_tx::serves_no_rail(const rkey &key) const

@@ -99,6 +99,9 @@ void peer::add_rails()
         }
     });
     for (const auto &r : worker_.rails()) {
+        if (r->is_lost()) {
+            port_hard(r->index(), core::cause::DEVICE_FATAL); // no lane until it is open again
+        }
         if (!r->port_active()) {
             port_event(r->index(), false);
         }

@@ -28,6 +28,8 @@ namespace {
 using core::mutant;
 using core::mutated;
 
+constexpr core::time_ns broken_device_pause_ns = 10'000'000'000;
+
 ufx_status_t on_control_am(void *arg, void *data, std::size_t length, unsigned) noexcept
 {
     // Without memory it is lost, and resent.
@@ -54,7 +56,7 @@ rail::rail(worker &w, const device &dev, unsigned index)
 ucs::result<ucs::owner<rail>> rail::create(worker &w, const device &dev, unsigned index)
 {
     ucs::owner<rail> made = ucs::make_owner<rail>(w, dev, index);
-    const ufx_status_t status = made->open();
+    const ufx_status_t status = made->open_device();
     if (status != UFX_OK) {
         ufx_error("cannot open %s on %s: %s", dev.transport.c_str(), dev.name.c_str(),
                   ufx_ucs_status_string(status));
@@ -249,31 +251,36 @@ void rail::take_event(const ufx_uct_iface_event_t &event)
 void rail::device_lost()
 {
     is_lost_ = true;
-    next_port_poll_ = 0;
+    next_port_poll_ = worker_.now() + static_cast<core::time_ns>(worker_.cfg().port_poll.count());
     tell_peers([&](peer &p) { p.port_hard(index_, core::cause::DEVICE_FATAL); });
     port_changed(false, "the device has failed");
 }
 
-// Once nothing is left of what was there. A device may take its time to come back; and it may be
-// that a queue has failed, and not the device.
+// Also its domain, if that is dead: it may be that a queue has failed, and not the device.
+ufx_status_t rail::open_device()
+{
+    context &home = worker_.ctx();
+    const md_ref tried = home.domains()[md_].now();
+    const ufx_status_t status = open();
+    if (status != UFX_ERR_IO) {
+        return status;
+    }
+    const ufx_status_t reopened = home.reopen(md_, tried);
+    return reopened == UFX_OK ? open() : reopened;
+}
+
+// Once nothing is left of what was there. A device may take its time to come back.
 void rail::reopen()
 {
     if (!lanes_.empty()) {
         return;
     }
-    context &home = worker_.ctx();
-    const memory_domain &domain = home.domains()[md_];
-    ufx_status_t status = UFX_OK;
-    const md_ref last = domain.now();
-    if (last == dead_md_) {
-        status = home.reopen(md_, last);
-    }
-    if (status == UFX_OK) {
-        const md_ref on = domain.now();
-        status = open();
-        dead_md_ = status == UFX_ERR_IO ? on : nullptr;
-    }
-    if (status != UFX_OK) {
+    const md_ref before = worker_.ctx().domains()[md_].now();
+    if (open_device() != UFX_OK) {
+        if (worker_.ctx().domains()[md_].now() != before) {
+            // It opens, but nothing works on it; all memory was registered for that.
+            next_port_poll_ = worker_.now() + broken_device_pause_ns;
+        }
         return;
     }
     is_lost_ = false;
@@ -281,6 +288,7 @@ void rail::reopen()
     if (injected_down_) {
         (void)ufx_uct_iface_set_link(iface(), 0);
     }
+    worker_.control().move_gate(index_, find_device_address(interface_).address);
     tell_peers([&](peer &p) { p.publish_address(index_); });
     query_port();
 }

@@ -52,6 +52,8 @@ public:
     bool is_drained() const { return drained_; }
     void set_drained(bool drained) { drained_ = drained; }
     bool port_active() const { return port_active_; }
+    // Its device has failed, and is not open again.
+    bool is_lost() const { return is_lost_; }
     bool link_injected_down() const { return injected_down_; }
 
     // The uct addresses as they are now; read again before they are published.
@@ -90,6 +92,7 @@ private:
     friend struct ucs::owner_access;
     rail(worker &w, const device &dev, unsigned index);
     ufx_status_t open();
+    ufx_status_t open_device();
     ufx_status_t set_handlers(ufx_uct_iface_h iface);
     void device_lost();
     void forget_keys(const md_ref &lost) noexcept;
@@ -120,7 +123,6 @@ private:
     bool port_active_ = true;
     bool injected_down_ = false;
     bool is_lost_ = false;           // its device failed, and is not open again
-    md_ref dead_md_; // no iface can be opened on it
     core::time_ns next_port_poll_ = 0;
     std::vector<lane *> lanes_;
     probe_memory probes_;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace ufx::ucp {
 
@@ -21,7 +22,7 @@ using iface_owner = std::unique_ptr<ufx_uct_iface, close_uct>;
 // A memory domain from one opening of its device to the next; it is open until nothing is left that
 // was made with it.
 struct md_generation {
-    md_generation(ufx_uct_md_h opened, std::uint32_t which) : md(opened), number(which) {}
+    md_generation(md_owner opened, std::uint32_t which) : md(std::move(opened)), number(which) {}
 
     const md_owner md;
     const std::uint32_t number; // counts from 1

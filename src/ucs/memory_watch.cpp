@@ -128,9 +128,13 @@ bool memory_watch::add(range &pages) noexcept
 
 void memory_watch::remove(range &pages) noexcept
 {
+    if (!is_own_process()) { // the lock may have been held when it was forked
+        pages.unlink();
+        return;
+    }
     const std::lock_guard guard(lock_);
     pages.unlink();
-    if (!pages.gone_ && is_own_process()) {
+    if (!pages.gone_) {
         disarm(pages.start_, pages.end_);
     }
 }
@@ -146,6 +150,9 @@ bool memory_watch::is_there(const range &pages) noexcept
 
 bool memory_watch::has_gone(const range &pages) noexcept
 {
+    if (!is_own_process()) {
+        return true;
+    }
     const std::lock_guard guard(lock_);
     return pages.gone_;
 }

@@ -86,11 +86,13 @@ public:
                 hca_faults()[in_step / std::size(places)], places[in_step % std::size(places)]};
     }
 
+    // False: that device is not there, with these rails.
+    bool has_place(std::size_t index) const { return device(at(index).where) >= 0; }
+
     // True if it was as the model says.
     bool run(std::size_t index);
 
     std::size_t hits() const { return hits_; }
-    std::size_t left_out() const { return left_out_; }
 
 private:
     static std::size_t per_kind() { return steps().size() * hca_faults().size() * std::size(places); }
@@ -114,7 +116,7 @@ private:
     bool reached_ = false;   // often enough
     bool injected_ = false;
     std::string line_error_; // in the hook
-    std::size_t hits_ = 0, left_out_ = 0;
+    std::size_t hits_ = 0;
 };
 
 int matrix::device(place where) const
@@ -266,10 +268,6 @@ std::string matrix::judge(operation &op, const one_case &it)
 bool matrix::run(std::size_t index)
 {
     const one_case it = at(index);
-    if (device(it.where) < 0) {
-        ++left_out_;
-        return true;
-    }
     std::string wrong;
     try {
         if (world_ == nullptr) {
@@ -352,9 +350,13 @@ int run_all(const settings &given)
         return 0;
     }
     std::map<std::string, std::pair<std::size_t, std::size_t>> by_kind;
-    std::size_t right = 0, ran = 0;
+    std::size_t right = 0, ran = 0, left_out = 0;
     const auto begin = clock::now();
     for (const std::size_t index : choose(given, all.size())) {
+        if (!all.has_place(index)) {
+            ++left_out;
+            continue;
+        }
         const bool is_right = all.run(index);
         auto &[good, tried] = by_kind[all.at(index).what.name];
         good += is_right ? 1 : 0;
@@ -367,8 +369,12 @@ int run_all(const settings &given)
     std::printf("%zu kinds x %zu steps x %zu faults x %zu places = %zu cases; ran %zu in %.0f s, the "
                 "fault in time in %zu, left out %zu; %zu wrong\n",
                 kinds().size(), steps().size(), hca_faults().size(), std::size(places), all.size(), ran,
-                took.count(), all.hits(), all.left_out(), ran - right);
-    return right == ran ? 0 : 1;
+                took.count(), all.hits(), left_out, ran - right);
+    const bool shows = given.only >= 0 || 2 * all.hits() >= ran;
+    if (!shows) {
+        std::printf("the fault came in time in less than half of the cases: they show nothing\n");
+    }
+    return right == ran && shows ? 0 : 1;
 }
 
 } // namespace

@@ -273,6 +273,8 @@ resource *next_resource(qp &one) noexcept
     if (slot.in_use && slot.pending && !slot.repeated) {
         return nullptr;
     }
+    slot.atomic = false; // whoever finishes this does not take it for the new one
+    in_this_order();
     one.resp.resource_tail++;
     in_this_order();
     slot = {};

@@ -132,8 +132,9 @@ void remove_tree(const fs::path &top)
     std::error_code ignored;
     std::vector<fs::path> inside;
     if (fs::is_directory(fs::symlink_status(top, ignored))) {
-        for (const fs::directory_entry &each : fs::directory_iterator(top, ignored)) {
-            inside.push_back(each.path());
+        for (fs::directory_iterator each(top, ignored); !ignored && each != fs::directory_iterator();
+             each.increment(ignored)) {
+            inside.push_back(each->path());
         }
     }
     for (const fs::path &each : inside) {

@@ -31,7 +31,8 @@ constexpr const char *FOOTER = R"(
 Puts, gets, lists with notifications, messages, rendezvous, atomics and flushes of random sizes go both
 ways between two workers of this process, while their rails fail and come back at random. What must be
 in memory, what must have come and in which order is known to the byte, at both ends; the first thing
-that is not so ends the run. The seed decides what is done and what fails; when, the machine decides.
+that is not so ends the run. The seed gives the sequence of faults, and that of operations as far as what
+was done before is over in time; the moments are the machine's.
 
   ufx_perftest soak --seconds 60
       over lo:127.0.0.1 and lo:127.0.0.2, whose connections are cut
@@ -88,7 +89,7 @@ options parse(int argc, char **argv)
 class run {
 public:
     explicit run(const options &wanted)
-        : wanted_(wanted), chance_(wanted.seed), oracle_(wanted.rails, CELLS, wanted.broken)
+        : wanted_(wanted), chance_(wanted.seed), misfortune_(wanted.seed + 1), oracle_(wanted.rails, CELLS, wanted.broken)
     {
         if (!wanted.calm) {
             trouble_ = std::make_unique<trouble>(oracle_.session(0), oracle_.session(1),
@@ -140,7 +141,7 @@ private:
     void turn(uint64_t now)
     {
         if (trouble_ != nullptr) {
-            trouble_->step(now, chance_);
+            trouble_->step(now, misfortune_);
         }
         oracle_.progress();
         oracle_.reap();
@@ -156,6 +157,7 @@ private:
         while (oracle_.open() != 0) {
             oracle_.progress();
             oracle_.reap();
+            throw_if_interrupted();
             if (now_ns() > limit) {
                 throw tool_error(std::to_string(oracle_.open()) +
                                      " operations do not end, though all is mended",
@@ -166,7 +168,7 @@ private:
     }
 
     options wanted_;
-    std::mt19937_64 chance_;
+    std::mt19937_64 chance_, misfortune_; ///< operations; faults
     oracle oracle_;
     std::unique_ptr<trouble> trouble_;
 };

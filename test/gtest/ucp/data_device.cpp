@@ -117,6 +117,52 @@ TEST_CASE("ucp: memory that was unmapped while its device was away is refused", 
     CHECK(p.a.events.empty());
 }
 
+TEST_CASE("ucp: memory that could not be registered again ends its operations, and no others",
+          "[data][fake]")
+{
+    fake_pair p("RAIL_HOLDOFF", "50ms");
+    std::vector<std::byte> local(4 * mtu);
+    p.own(0).data.hold();
+    p.own(1).data.hold();
+    waiter frozen, behind;
+    put(p, frozen, local);
+    p.rounds(3);
+    ufx::uct::fake::refuse_registration(true);
+    p.lose_peers_device();
+    const ufx::ucp::worker &loser = ufx::ucp::worker::of(p.b.worker);
+    REQUIRE(p.until([&] {
+        return loser.rails()[0]->generation() == 2 && loser.rails()[1]->generation() == 2;
+    }));
+    ufx::uct::fake::refuse_registration(false);
+    for (const unsigned rail : {0, 1}) {
+        p.own(rail).data.lose();
+        p.own(rail).data.open();
+    }
+    ufx_ucp_mem_params_t params{};
+    params.field_mask = UFX_UCP_MEM_PARAM_LENGTH | UFX_UCP_MEM_PARAM_FLAGS;
+    params.length = local.size();
+    params.flags = UFX_UCP_MEM_ALLOCATE | UFX_UCP_MEM_REMOTE_WRITE;
+    ufx_ucp_mem_h fresh = nullptr;
+    REQUIRE(ufx_ucp_mem_map(p.b.context, &params, &fresh) == UFX_OK);
+    void *address = nullptr, *packed = nullptr;
+    std::size_t length = 0;
+    REQUIRE(ufx_ucp_mem_query(fresh, &address, &length) == UFX_OK);
+    REQUIRE(ufx_ucp_rkey_pack(p.b.context, fresh, &packed, &length) == UFX_OK);
+    ufx_ucp_rkey_h key = nullptr;
+    REQUIRE(ufx_ucp_ep_rkey_unpack(p.a.ep, packed, length, &key) == UFX_OK);
+    ufx_ucp_rkey_buffer_release(packed);
+    behind.posted(ufx_ucp_put(p.a.ep, local.data(), local.size(),
+                              reinterpret_cast<std::uintptr_t>(address), key, &behind.params,
+                              nullptr));
+    REQUIRE(p.until_done(frozen));
+    CHECK(frozen.status == UFX_ERR_UNREACHABLE);
+    REQUIRE(p.until_done(behind));
+    CHECK(behind.status == UFX_OK);
+    CHECK(p.a.events.empty());
+    ufx_ucp_rkey_destroy(key);
+    REQUIRE(ufx_ucp_mem_unmap(p.b.context, fresh) == UFX_OK);
+}
+
 TEST_CASE("ucp: a key that is older than the target's device is refreshed, and the put goes on",
           "[data][fake]")
 {

@@ -181,6 +181,15 @@ def state_of(pid):
         return ""
 
 
+def stops_again(pid):
+    """Who waited for it let it go on to the end of its pass, and stops it then."""
+    try:
+        wait_for(lambda: state_of(pid) == "T", "the program is stopped again", 10)
+    except TimeoutError:
+        return False
+    return True
+
+
 def stopped(checks):
     """By intent at any moment, so often in the middle of a pass, where it holds the fabric's lock."""
     fabric = Fabric()
@@ -190,7 +199,7 @@ def stopped(checks):
         os.kill(program, signal.SIGSTOP)
         wait_for(lambda: state_of(program) == "T", "the program is stopped")
         shown = fabric.show()
-        still = state_of(program) == "T"
+        still = stops_again(program)
         os.kill(program, signal.SIGCONT)
         if shown is None or not still:
             break

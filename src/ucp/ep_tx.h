@@ -132,6 +132,7 @@ private:
 
     // ep_tx_key.cpp
     void ask_fresh_key(rkey &key, lane &over);
+    // ep_tx.cpp: the peer does not have that memory any more.
     void end_ops_of(std::uint64_t memory_id);
     bool find_guilty(lane &over, const ufx_uct_op_desc_t &op, bool landed);
     // The operation itself is wrong: it ends, whatever of it is posted.

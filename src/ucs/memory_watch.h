@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// memory_watch: tells when pages of this process are unmapped, moved or dropped, by whatever call.
+// memory_watch: tells when pages of this process are unmapped, moved or dropped. Not by holes and cuts
+// in what shared memory maps, nor by shmat with SHM_REMAP (docs/rdma.md).
 //
 // The kernel says it (userfaultfd): a call that takes watched pages away does not return before it
 // was heard here. So nothing is patched or interposed, and it does not matter who makes the call:

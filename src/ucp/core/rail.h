@@ -127,7 +127,7 @@ private:
     bool holdoff_passed_ = false; // waits only for the port
     bool own_ok_ = false;
     bool peer_ok_ = false;
-    // Clocks: never a reason for a different state.
+    // Clocks: they decide when a hold-off ends and a peer's probe is joined, and nothing else.
     std::uint8_t failed_probes_ = 0;
     time_ns failed_at_ = 0;
     double penalty_ = 0;

@@ -62,8 +62,8 @@ async_event copy_of(const ibv_async_event &event)
 
 } // namespace
 
-ucs::result<ucs::owner<async_monitor>> async_monitor::start(ibv_context *context, timer each_second,
-                                                            void *arg)
+ucs::result<ucs::owner<async_monitor>> async_monitor::start(ibv_context *context, bool threaded,
+                                                            timer each_second, void *arg)
 {
     const int flags = ::fcntl(context->async_fd, F_GETFL);
     if (flags < 0 || ::fcntl(context->async_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
@@ -73,20 +73,25 @@ ucs::result<ucs::owner<async_monitor>> async_monitor::start(ibv_context *context
     if (!stop) {
         return stop.error();
     }
-    return ucs::make_owner<async_monitor>(context, *std::move(stop), each_second, arg);
+    return ucs::make_owner<async_monitor>(context, *std::move(stop), threaded, each_second, arg);
 }
 
-async_monitor::async_monitor(ibv_context *context, ucs::fd stop, timer each_second, void *arg)
+async_monitor::async_monitor(ibv_context *context, ucs::fd stop, bool threaded, timer each_second,
+                             void *arg)
     : context_(context), stop_(std::move(stop)), each_second_(each_second), arg_(arg),
-      active_(UINT8_MAX + 1, true)
+      active_(UINT8_MAX + 1, true), look_at_ns_(ucs::now_ns() + look_at_ports_ns)
 {
-    thread_ = std::thread([this] { run(); });
+    if (threaded) {
+        thread_ = std::thread([this] { run(); });
+    }
 }
 
 async_monitor::~async_monitor()
 {
     ucs::eventfd_signal(stop_);
-    thread_.join();
+    if (thread_.joinable()) {
+        thread_.join();
+    }
 }
 
 void async_monitor::add(event_mailbox &mailbox)
@@ -103,11 +108,9 @@ void async_monitor::remove(event_mailbox &mailbox) noexcept
 
 void async_monitor::run() noexcept
 {
-    bool gone = false;
-    uint64_t look_at_ns = ucs::now_ns() + look_at_ports_ns;
     for (;;) {
-        pollfd fds[] = {{gone ? -1 : context_->async_fd, POLLIN, 0}, {stop_.get(), POLLIN, 0}};
-        const int ready = ::poll(fds, 2, milliseconds_until(look_at_ns));
+        pollfd fds[] = {{gone_ ? -1 : context_->async_fd, POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+        const int ready = ::poll(fds, 2, milliseconds_until(look_at_ns_));
         if (ready < 0 && errno != EINTR) {
             ufx_error("events of %s are not read any more: %s",
                       ibv_get_device_name(context_->device), std::strerror(errno));
@@ -116,19 +119,41 @@ void async_monitor::run() noexcept
         if (fds[1].revents != 0 && ready > 0) {
             return;
         }
-        if (ready > 0 && !gone && !read_events()) {
-            gone = true; // the device was taken away: its descriptor is ready for ever
-            ufx_warn("%s gives no events any more: %s", ibv_get_device_name(context_->device),
-                     std::strerror(errno));
-            async_event fatal{};
-            fatal.type = IBV_EVENT_DEVICE_FATAL;
-            post(fatal);
+        if (ready > 0) {
+            take_events();
         }
-        if (ucs::now_ns() >= look_at_ns) {
-            look_at_ns = ucs::now_ns() + look_at_ports_ns;
-            look_at_ports();
-            each_second_(arg_);
-        }
+        look_each_second();
+    }
+}
+
+void async_monitor::look() noexcept
+{
+    const std::unique_lock lock(looking_, std::try_to_lock);
+    if (lock.owns_lock()) {
+        take_events();
+        look_each_second();
+    }
+}
+
+void async_monitor::take_events() noexcept
+{
+    if (gone_ || read_events()) {
+        return;
+    }
+    gone_ = true; // the device was taken away: its descriptor is ready for ever
+    ufx_warn("%s gives no events any more: %s", ibv_get_device_name(context_->device),
+             std::strerror(errno));
+    async_event fatal{};
+    fatal.type = IBV_EVENT_DEVICE_FATAL;
+    post(fatal);
+}
+
+void async_monitor::look_each_second() noexcept
+{
+    if (ucs::now_ns() >= look_at_ns_) {
+        look_at_ns_ = ucs::now_ns() + look_at_ports_ns;
+        look_at_ports();
+        each_second_(arg_);
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A thread that reads a device's asynchronous events and posts copies of them to the ifaces.
+// Reads a device's asynchronous events and posts copies of them to the ifaces: a thread, or who
+// calls.
 #ifndef UFX_UCT_IB_COMMON_ASYNC_MONITOR_H
 #define UFX_UCT_IB_COMMON_ASYNC_MONITOR_H
 
@@ -28,14 +29,14 @@ struct async_event : ucs::mpsc_node {
 
 using event_mailbox = ucs::mailbox<async_event>;
 
-// The thread never touches an ep, an iface or an operation; it only posts to mailboxes. It looks at
-// the ports once a second as well, so that an event that was lost is made up for.
+// It never touches an ep, an iface or an operation; it only posts to mailboxes. It looks at the
+// ports once a second as well, so that an event that was lost is made up for.
 class async_monitor {
 public:
-    // `each_second` runs on the thread.
+    // `each_second` runs on the thread. Without one, ifaces look().
     using timer = void (*)(void *arg) noexcept;
-    [[nodiscard]] static ucs::result<ucs::owner<async_monitor>> start(ibv_context *context,
-                                                                      timer each_second, void *arg);
+    [[nodiscard]] static ucs::result<ucs::owner<async_monitor>>
+    start(ibv_context *context, bool threaded, timer each_second, void *arg);
 
     ~async_monitor();
 
@@ -47,6 +48,11 @@ public:
     // When it returns nothing is posted any more.
     void remove(event_mailbox &mailbox) noexcept;
 
+    [[nodiscard]] bool is_threaded() const noexcept { return thread_.joinable(); }
+
+    // What the thread would do now; does not wait. For ifaces, of any worker.
+    void look() noexcept;
+
     // The addresses of that port could not be read: posts GID_CHANGE when it looks at the ports
     // next.
     void read_again(uint8_t port) noexcept
@@ -57,8 +63,10 @@ public:
 private:
     friend struct ucs::owner_access;
 
-    async_monitor(ibv_context *context, ucs::fd stop, timer each_second, void *arg);
+    async_monitor(ibv_context *context, ucs::fd stop, bool threaded, timer each_second, void *arg);
 
+    void take_events() noexcept;
+    void look_each_second() noexcept;
     void run() noexcept;
     [[nodiscard]] bool read_events() noexcept;
     void look_at_ports() noexcept;
@@ -70,7 +78,11 @@ private:
     void *arg_;
     std::mutex mutex_; // of mailboxes_
     std::vector<event_mailbox *> mailboxes_;
+    std::mutex looking_;
+    // Of the thread, or guarded by looking_:
     std::vector<bool> active_; // ports as last seen, by number
+    bool gone_ = false;        // the device: it gives no events any more
+    uint64_t look_at_ns_;      // at the ports
     std::array<std::atomic<bool>, UINT8_MAX + 1>
         read_again_{}; // set by readers, cleared by thread_
     std::thread thread_;

@@ -29,6 +29,7 @@ struct shared_rows {
     bool asks_routes;
     bool async_events;
     bool fail_on_event;
+    bool event_thread;
     bool reg_cache;
     unsigned reg_cache_entries;
     size_t reg_cache_size;
@@ -90,6 +91,10 @@ constexpr ucs::config_option<shared_rows> shared_options[] = {
     ucs::option<&shared_rows::fail_on_event>("FAIL_ON_EVENT", "y",
                                              "An event that says that a queue pair, a queue or the "
                                              "device broke fails the endpoints; n: only log it."),
+    ucs::option<&shared_rows::event_thread>("EVENT_THREAD", "y",
+                                            "A thread of each device waits for its asynchronous "
+                                            "events; n: each progress asks for them, by a system "
+                                            "call."),
     ucs::option<&shared_rows::reg_cache>("REG_CACHE", "y",
                                          "Keep the registration of a buffer that the user did not "
                                          "map, until its memory is unmapped; n: each operation "
@@ -190,7 +195,8 @@ ucs::result<md_config> read_md_config(std::span<const ufx_uct_config_entry_t> gi
             return own.error();
         }
     }
-    return md_config{.cache = rows->reg_cache,
+    return md_config{.event_thread = rows->event_thread,
+                     .cache = rows->reg_cache,
                      .cache_entries = rows->reg_cache_entries,
                      .cache_bytes = rows->reg_cache_size};
 }

@@ -47,6 +47,7 @@ struct rc_config {
 };
 
 struct md_config {
+    bool event_thread;    // reads the device's events; else progress does
     bool cache;           // registrations for one operation are kept for the next
     size_t cache_entries; // at most so many
     size_t cache_bytes;

@@ -83,8 +83,8 @@ ucs::result<ucs::owner<md>> md::open(const char *md_name, const ufx_uct_md_param
     }
     auto made = ucs::make_owner<md>(*config, *std::move(opened), std::move(pd));
     auto monitor = async_monitor::start(
-        made->dev().context(), [](void *arg) noexcept { static_cast<md *>(arg)->drop_unmapped(); },
-        made.get());
+        made->dev().context(), config->event_thread,
+        [](void *arg) noexcept { static_cast<md *>(arg)->drop_unmapped(); }, made.get());
     if (!monitor) {
         return monitor.error();
     }

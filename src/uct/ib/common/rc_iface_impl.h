@@ -43,6 +43,7 @@ ucs::result<ucs::owner<rc_iface<Hw>>> rc_iface<Hw>::open(md &domain,
     ufx_status_t status = made->fill_receive_queue();
     if (status == UFX_OK) {
         domain.monitor().add(*made->resources_.mailbox);
+        made->set_unusual(); // for what was posted before, and so that poll() may have to look
         status = made->attach();
     }
     if (status != UFX_OK) {
@@ -333,6 +334,9 @@ unsigned rc_iface<Hw>::begin_unusual() noexcept
     set_unusual();
     orphans_ = false;
     tails_signaled_ = false;
+    if (!md_.monitor().is_threaded()) {
+        md_.monitor().look();
+    }
     return has_news() ? take_events() : 0;
 }
 
@@ -343,7 +347,8 @@ void rc_iface<Hw>::end_unusual(bool queues_empty) noexcept
         settle(queues_empty);
     }
     queues_.publish(); // what was given back since the last poll
-    if (!orphans_ && !tails_signaled_ && !has_news() && unsettled_.empty()) {
+    if (!orphans_ && !tails_signaled_ && !has_news() && unsettled_.empty() &&
+        md_.monitor().is_threaded()) {
         this->attention_ &= static_cast<uint8_t>(~base::for_transport);
     }
 }

@@ -90,7 +90,9 @@ ucs::result<rc_resources> rc_resources::create(const md &domain, const rc_config
     const auto nothing = [](void *, uint32_t) {};
     if (!made.loop->add(made.channel->fd, EPOLLIN, nothing, nullptr) ||
         !made.loop->add(made.mailbox->event_fd(), EPOLLIN, nothing, nullptr) ||
-        !made.loop->add(made.timer.get(), EPOLLIN, nothing, nullptr)) {
+        !made.loop->add(made.timer.get(), EPOLLIN, nothing, nullptr) ||
+        (!domain.monitor().is_threaded() &&
+         !made.loop->add(domain.dev().context()->async_fd, EPOLLIN, nothing, nullptr))) {
         return UFX_ERR_IO;
     }
     return made;

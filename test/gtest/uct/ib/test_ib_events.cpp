@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <poll.h>
 
 using namespace ufx::test;
 
@@ -77,6 +78,29 @@ TEST_CASE("rc: an event of the port that was lost is made up for, both ways", "[
         command("hca mlx5_0 port-up silent");
         REQUIRE(pair.wait([&] { return count_of(pair.a(), UFX_UCT_IFACE_PORT_UP) == 1; }));
         CHECK(pair.a().errors == 0);
+        CHECK(works(pair));
+    });
+}
+
+TEST_CASE("rc: without a thread that reads events, progress does, and who sleeps is woken by them",
+          "[.][hca]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        const ib_setting progress_reads("UFX_IB_EVENT_THREAD", "n");
+        rc_pair pair(resource);
+        CHECK(works(pair));
+        int fd = -1;
+        REQUIRE(ufx_uct_iface_event_fd_get(pair.a().iface, &fd) == UFX_OK);
+        REQUIRE(pair.wait(
+            [&] { return ufx_uct_iface_event_arm(pair.a().iface, UFX_UCT_EVENT_RECV) == UFX_OK; }));
+        const int reads = count_event_reads().got;
+        command("hca mlx5_0 port-down");
+        pollfd woken{fd, POLLIN, 0};
+        REQUIRE(::poll(&woken, 1, 10000) == 1);
+        CHECK(count_event_reads().got == reads);
+        REQUIRE(pair.wait([&] { return count_of(pair.a(), UFX_UCT_IFACE_PORT_DOWN) == 1; }));
+        command("hca mlx5_0 port-up silent"); // is seen when progress looks at the ports
+        REQUIRE(pair.wait([&] { return count_of(pair.a(), UFX_UCT_IFACE_PORT_UP) == 1; }));
         CHECK(works(pair));
     });
 }

@@ -45,22 +45,23 @@ noinst_LTLIBRARIES += libswhca_ucs.la
 nodist_libswhca_ucs_la_SOURCES = unity/swhca_ucs.cpp
 ufxmod_LTLIBRARIES += libufx_swhca.la
 UNIT_swhca_shim = %D%/shim/call_on_stack.cpp %D%/shim/descriptors.cpp %D%/shim/paths.cpp \
-	%D%/shim/process.cpp %D%/shim/store_decoder.cpp %D%/shim/trap.cpp
+	%D%/shim/process.cpp %D%/shim/stepped_sockets.cpp %D%/shim/store_decoder.cpp %D%/shim/trap.cpp
 UNIT_swhca_signals = %D%/shim/signals.cpp
 UNIT_swhca_open = %D%/shim/interpose_open.cpp
 UNIT_swhca_stat = %D%/shim/interpose_stat.cpp
 UNIT_swhca_calls = %D%/shim/interpose_calls.cpp
+UNIT_swhca_step = %D%/shim/interpose_step.cpp
 UNIT_swhca_ucs = %D%/shim/log.cpp src/ucs/config_parse.cpp src/ucs/fd.cpp \
 	src/ucs/mapping.cpp src/ucs/result.cpp
 SWHCA_SHIM_SOURCES = $(UNIT_swhca_shim) $(UNIT_swhca_signals) $(UNIT_swhca_open) $(UNIT_swhca_stat) \
-	$(UNIT_swhca_calls) %D%/shim/log.cpp %D%/shim/call_on_stack.h %D%/shim/descriptors.h \
+	$(UNIT_swhca_calls) $(UNIT_swhca_step) %D%/shim/log.cpp %D%/shim/call_on_stack.h %D%/shim/descriptors.h \
 	%D%/shim/next.h %D%/shim/paths.h %D%/shim/process.h %D%/shim/redirected.h %D%/shim/shield.h %D%/shim/signals.h \
-	%D%/shim/store_decoder.h %D%/shim/trap.h
+	%D%/shim/step.h %D%/shim/stepped_sockets.h %D%/shim/store_decoder.h %D%/shim/trap.h
 libufx_swhca_la_LDFLAGS = $(AM_LDFLAGS) $(UFX_LIB_LDFLAGS) -module -avoid-version \
 	-Wl,--version-script=$(srcdir)/%D%/shim/exports.map
 libufx_swhca_la_LIBADD = libswhca_model.la libswhca_ucs.la $(UFX_SYS_LIBS)
 nodist_libufx_swhca_la_SOURCES = unity/swhca_shim.cpp unity/swhca_signals.cpp \
-	unity/swhca_open.cpp unity/swhca_stat.cpp unity/swhca_calls.cpp
+	unity/swhca_open.cpp unity/swhca_stat.cpp unity/swhca_calls.cpp unity/swhca_step.cpp
 EXTRA_libufx_swhca_la_SOURCES = $(SWHCA_SHIM_SOURCES)
 EXTRA_DIST += %D%/shim/exports.map
 

@@ -15,7 +15,7 @@ UNIT_tools_story = %D%/failover/conductor.cpp %D%/failover/main.cpp %D%/failover
 	%D%/info/listing.cpp
 UNIT_tools_perftest = %D%/perftest/measure.cpp %D%/perftest/options.cpp %D%/perftest/report.cpp \
 	%D%/perftest/uct_device.cpp %D%/perftest/uct_port.cpp
-UNIT_tools_soak = %D%/soak/main.cpp %D%/soak/oracle.cpp %D%/soak/trouble.cpp
+UNIT_tools_soak = %D%/soak/lockstep.cpp %D%/soak/main.cpp %D%/soak/oracle.cpp %D%/soak/repeat.cpp %D%/soak/trouble.cpp
 UNIT_tools_ucp = %D%/common/ucp_session.cpp %D%/perftest/ucp_port.cpp
 TOOLS_SOURCES = $(UNIT_tools_common) $(UNIT_tools_scene) $(UNIT_tools_transfer) $(UNIT_tools_story) \
 	$(UNIT_tools_perftest) $(UNIT_tools_soak) $(UNIT_tools_ucp) \
@@ -30,7 +30,7 @@ TOOLS_SOURCES = $(UNIT_tools_common) $(UNIT_tools_scene) $(UNIT_tools_transfer) 
 	%D%/failover/report.h %D%/failover/schedule.h %D%/failover/sender.h %D%/failover/timeline.h \
 	%D%/info/listing.h %D%/perftest/measure.h %D%/perftest/options.h %D%/perftest/port.h %D%/perftest/report.h \
 	%D%/perftest/uct_device.h \
-	%D%/soak/main.h %D%/soak/oracle.h %D%/soak/trouble.h
+	%D%/soak/lockstep.h %D%/soak/main.h %D%/soak/oracle.h %D%/soak/repeat.h %D%/soak/trouble.h
 if UNITY
 nodist_libtools_la_SOURCES = unity/tools_common.cpp unity/tools_scene.cpp unity/tools_transfer.cpp \
 	unity/tools_story.cpp unity/tools_perftest.cpp unity/tools_soak.cpp unity/tools_ucp.cpp

@@ -13,8 +13,9 @@ TESTS += %D%/probes.py %D%/sysfs_programs.py
 endif
 if IB
 TESTS += %D%/rdma_transports.py %D%/rdma_failover.py
-TESTS += %D%/failover_matrix.py %D%/perftest_soak.py
-LONG_TESTS += %D%/rdma_failover_all.py %D%/failover_matrix_all.py %D%/perftest_soak_long.py
+TESTS += %D%/failover_matrix.py %D%/perftest_soak.py %D%/perftest_lockstep.py
+LONG_TESTS += %D%/rdma_failover_all.py %D%/failover_matrix_all.py %D%/perftest_soak_long.py \
+	%D%/perftest_lockstep_long.py
 endif
 TESTS += %D%/command_line.py %D%/cleanup.py %D%/verbs_programs.py %D%/perftest_programs.py \
 	%D%/ucx_programs.py %D%/faults_at_work.py
@@ -22,6 +23,7 @@ LONG_TESTS += %D%/perftest_all.py %D%/kill_everywhere.sh
 endif
 dist_noinst_SCRIPTS += %D%/command_line.py %D%/cleanup.py %D%/probes.py %D%/sysfs_programs.py %D%/rdma_transports.py \
 	%D%/rdma_failover.py %D%/rdma_failover_all.py %D%/failover_matrix.py \
-	%D%/failover_matrix_all.py %D%/perftest_soak.py %D%/perftest_soak_long.py %D%/verbs_programs.py \
+	%D%/failover_matrix_all.py %D%/perftest_soak.py %D%/perftest_soak_long.py \
+	%D%/perftest_lockstep.py %D%/perftest_lockstep_long.py %D%/verbs_programs.py \
 	%D%/perftest_programs.py %D%/ucx_programs.py %D%/faults_at_work.py %D%/perftest_all.py \
 	%D%/speed.py %D%/swhca_run.py %D%/kill_everywhere.sh

@@ -287,12 +287,12 @@ bool uverbs_file::clock_page(uint64_t offset) noexcept
     return mapped(number) == MLX5_IB_MMAP_CLOCK_INFO && (number & 0xff) == MLX5_IB_CLOCK_INFO_V1;
 }
 
-// Timestamps of CQEs are nanoseconds of the monotonic clock, so that one look is good for ever.
-void uverbs_file::write_clock_page(void *page) noexcept
+// Timestamps of CQEs are nanoseconds of the fabric's clock, so that one look is good for ever.
+void uverbs_file::write_clock_page(void *page, uint64_t now_ns) noexcept
 {
     timespec wall{};
     mlx5_ib_clock_info info{};
-    info.cycles = monotonic_ns();
+    info.cycles = now_ns;
     (void)::clock_gettime(CLOCK_REALTIME, &wall);
     info.nsec = static_cast<uint64_t>(wall.tv_sec) * ns_per_s + static_cast<uint64_t>(wall.tv_nsec);
     info.mult = 1;

@@ -51,7 +51,7 @@ public:
     // Whether it is of the page that tells how timestamps become the time of day, and what is on
     // it.
     [[nodiscard]] static bool clock_page(uint64_t offset) noexcept;
-    static void write_clock_page(void *page) noexcept;
+    static void write_clock_page(void *page, uint64_t now_ns) noexcept;
 
 private:
     [[nodiscard]] int plain(command_reader &in);

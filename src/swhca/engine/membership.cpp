@@ -7,10 +7,13 @@
 #include "swhca/fabric/fabric.h"
 #include "swhca/fabric/liveness.h"
 #include "swhca/fabric/repair.h"
+#include "swhca/fabric/wakeup.h"
 #include "swhca/model/events.h"
 #include "swhca/model/verbs.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -52,6 +55,12 @@ uint32_t reap(core &world)
     return found;
 }
 
+bool has_process(const image &shared) noexcept
+{
+    return std::any_of(std::begin(shared.processes), std::end(shared.processes),
+                       [](const process_slot &each) { return each.in_use; });
+}
+
 uint64_t probe_word = 1; // something that others may try to read
 
 // Nobody knows yet who may access whose memory.
@@ -74,6 +83,9 @@ uint32_t join_fabric(image &shared, uint64_t now_ns)
     process_memory memory(shared, no_index);
     core world{shared, memory, now_ns};
     (void)reap(world);
+    if (is_stepped(shared) && has_process(shared)) {
+        return no_index;
+    }
     for (uint32_t i = 0; i < max_processes; i++) {
         process_slot &slot = shared.processes[i];
         if (slot.in_use) {

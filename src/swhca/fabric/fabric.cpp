@@ -83,7 +83,8 @@ void init_image(image &shared, const fabric_options &options) noexcept
     shared.completing.qp = no_index;
     shared.next_mkey = 0x11;
     shared.seed_state = options.seed;
-    shared.epoch_ns = monotonic_ns();
+    shared.stepped_ns.store(options.stepped ? ns_per_s : 0, std::memory_order_relaxed);
+    shared.epoch_ns = time_of(shared);
     shared.next_due_ns.store(UINT64_MAX, std::memory_order_relaxed);
     shared.hca_count = options.hcas;
     shared.version = image_version;

@@ -23,6 +23,7 @@ struct fabric_options {
     uint32_t mtu_bytes = 4096;
     bool infiniband = false;
     uint64_t seed = 1;
+    bool stepped = false; // its time moves only when its program says so
 };
 
 // Takes the memory of a file system that part of an image will need, so that a store to it cannot

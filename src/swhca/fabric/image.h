@@ -403,6 +403,8 @@ struct image {
     completing_cqe completing;
     uint64_t seed_state; // of the generator that decides faults
     uint64_t epoch_ns;   // when the fabric was made; times of rules count from it
+    // The time of a fabric that its program steps, which nobody else writes; 0: CLOCK_MONOTONIC.
+    std::atomic<uint64_t> stepped_ns;
 
     shared_bitmap<max_qps> pending; // QPs with work; any process adds
     shared_bitmap<max_qps> timers;  // QPs with a running timer
@@ -447,7 +449,7 @@ inline std::span<const qp> used_qps(const image &shared) noexcept
 }
 
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 9;
+inline constexpr uint32_t image_version = 10;
 
 } // namespace ufx::swhca
 

@@ -23,6 +23,19 @@ void sleep_until(process_slot &slot, uint32_t seen, uint64_t now_ns, uint64_t un
 
 [[nodiscard]] uint64_t monotonic_ns() noexcept;
 
+// Relaxed: the time orders nothing.
+[[nodiscard]] inline bool is_stepped(const image &shared) noexcept
+{
+    return shared.stepped_ns.load(std::memory_order_relaxed) != 0;
+}
+
+// What time it is in the fabric.
+[[nodiscard]] inline uint64_t time_of(const image &shared) noexcept
+{
+    const uint64_t stepped = shared.stepped_ns.load(std::memory_order_relaxed);
+    return stepped != 0 ? stepped : monotonic_ns();
+}
+
 } // namespace ufx::swhca
 
 #endif

@@ -3,6 +3,7 @@
 // each poll: the hook.
 #include "next.h"
 #include "process.h"
+#include "stepped_sockets.h"
 #include "trap.h"
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <linux/netlink.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -27,7 +27,6 @@ namespace shim = ufx::swhca::shim;
 
 constexpr unsigned long rdma_ioctl_type = 0x1b; // RDMA_IOCTL_MAGIC of <rdma/rdma_user_ioctl_cmds.h>
 
-constinit shim::next_function<int (*)(int, int, int)> next_socket("socket");
 constinit shim::next_function<ssize_t (*)(int, const void *, size_t)> next_write("write");
 constinit shim::next_function<int (*)(int)> next_close("close");
 constinit shim::next_function<int (*)(int, int)> next_dup2("dup2");
@@ -57,16 +56,6 @@ void note_replacement(int from, int to) noexcept
 }
 
 } // namespace
-
-// Without a netlink for RDMA, libibverbs looks into the sysfs.
-EXPORT int socket(int domain, int type, int protocol) noexcept
-{
-    if (domain == AF_NETLINK && protocol == NETLINK_RDMA) {
-        errno = EPROTONOSUPPORT;
-        return -1;
-    }
-    return next_socket.get()(domain, type, protocol);
-}
 
 EXPORT ssize_t write(int number, const void *data, size_t size)
 {
@@ -111,6 +100,7 @@ EXPORT int munmap(void *start, size_t length) noexcept
 EXPORT int close(int number)
 {
     shim::note_close(number);
+    shim::forget_stepped(number);
     return next_close.get()(number);
 }
 

@@ -54,6 +54,7 @@ struct process_state {
 };
 
 constinit std::atomic<process_state *> current{nullptr};
+constinit std::atomic<uint64_t> seed_of_faults{0}; // 0: the fabric's own
 thread_local bool inside __attribute__((tls_model("initial-exec"))) = false;
 
 void complain(const char *text) noexcept
@@ -86,6 +87,23 @@ bool look(engine &runs, uint64_t now_ns) noexcept
     return found;
 }
 
+// What is due comes in order, each at its time; then it is `end_ns`. Returns when the next is due.
+uint64_t step_to(process_state &state, uint64_t end_ns) noexcept
+{
+    image &shared = state.joined->shared();
+    engine &runs = *state.runs;
+    (void)runs.scan_doorbells();
+    uint64_t next_ns = runs.pass(time_of(shared));
+    while (next_ns <= end_ns && time_of(shared) < end_ns) {
+        // A pass that left work takes a nanosecond, so that there is an end.
+        const uint64_t at_ns = std::max(next_ns, time_of(shared) + 1);
+        shared.stepped_ns.store(at_ns, std::memory_order_relaxed);
+        next_ns = runs.pass(at_ns);
+    }
+    shared.stepped_ns.store(end_ns, std::memory_order_relaxed);
+    return next_ns;
+}
+
 // Says once why packets take the long way.
 void tell_of_closed_peer(process_state &state) noexcept
 {
@@ -101,6 +119,16 @@ void tell_of_closed_peer(process_state &state) noexcept
                  "ufx_swhca: process %d may not access the memory of process %d (of another user, "
                  "or protected, or by %s, which is %c), so packets between them are copied twice\n",
                  ::getpid(), peer, yama, scope);
+}
+
+// Where the program steps, nobody else works; but a process lives as long as this thread does.
+void wait_for_end(process_state &state) noexcept
+{
+    process_slot &slot = state.joined->shared().processes[state.runs->self()];
+    slot.sleeps_until.store(0, std::memory_order_seq_cst); // nobody needs to wake it
+    while (!state.stops.load(std::memory_order_acquire) && !is_last_thread()) {
+        sleep_until(slot, slot.wake.load(std::memory_order_acquire), 0, heartbeat_ns);
+    }
 }
 
 void run_helper(process_state &state) noexcept
@@ -150,7 +178,7 @@ void *helper_main(void *argument)
     inside = true;
     (void)::prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
     (void)::prctl(PR_SET_NAME, "ufx_swhca", 0, 0, 0);
-    uint32_t self = join_fabric(state.joined->shared(), monotonic_ns());
+    uint32_t self = join_fabric(state.joined->shared(), time_of(state.joined->shared()));
     if (self == no_index) {
         state.started.store(-1, std::memory_order_release);
         state.started.notify_all();
@@ -159,7 +187,11 @@ void *helper_main(void *argument)
     state.runs = std::make_unique<engine>(state.joined->shared(), self);
     state.started.store(1, std::memory_order_release);
     state.started.notify_all();
-    run_helper(state);
+    if (state.kind == engine_kind::STEP) {
+        wait_for_end(state);
+    } else {
+        run_helper(state);
+    }
     return nullptr;
 }
 
@@ -182,8 +214,11 @@ bool start_helper(process_state &state)
     return state.started.load(std::memory_order_acquire) > 0;
 }
 
-engine_kind wanted_engine() noexcept
+engine_kind wanted_engine(const image &shared) noexcept
 {
+    if (is_stepped(shared)) {
+        return engine_kind::STEP;
+    }
     const char *name = ::secure_getenv("UFX_SWHCA_ENGINE");
     std::string_view text(name == nullptr ? "" : name);
     return text == "hook"     ? engine_kind::HOOK
@@ -218,11 +253,13 @@ bool join(process_state &state)
         return false;
     }
     state.joined = std::move(*found);
-    state.kind = wanted_engine();
+    state.kind = wanted_engine(state.joined->shared());
     state.pid = ::getpid();
     install_trap();
     if (!start_helper(state)) {
-        complain("the fabric has no room for another process");
+        complain(state.kind == engine_kind::STEP
+                     ? "a fabric that is stepped (--engine step) is for one process, and has one"
+                     : "the fabric has no room for another process");
         return false;
     }
     return true;
@@ -245,18 +282,19 @@ process_state *joined_state()
         if (join(*made)) {
             state = made;
             current.store(state, std::memory_order_release);
+            seed_faults(seed_of_faults.load(std::memory_order_relaxed));
         }
     }
     ::pthread_mutex_unlock(&joining);
     return state;
 }
 
-void *map_clock_page(size_t length) noexcept
+void *map_clock_page(size_t length, uint64_t now_ns) noexcept
 {
     void *page =
         ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page != MAP_FAILED) {
-        uverbs_file::write_clock_page(page);
+        uverbs_file::write_clock_page(page, now_ns);
         (void)::mprotect(page, length, PROT_READ);
     }
     return page;
@@ -274,7 +312,8 @@ void leave_at_exit()
     state->stops.store(true, std::memory_order_release);
     inside = true;
     tell_of_closed_peer(*state);
-    leave_fabric(state->joined->shared(), state->runs->self(), monotonic_ns());
+    image &shared = state->joined->shared();
+    leave_fabric(shared, state->runs->self(), time_of(shared));
 }
 
 } // namespace
@@ -316,7 +355,7 @@ ssize_t device_write(int number, const void *data, size_t size)
         auto found = state->files.find(number);
         if (found != state->files.end()) {
             error = found->second->command({static_cast<const std::byte *>(data), size},
-                                           monotonic_ns());
+                                           time_of(state->joined->shared()));
         }
     });
     if (error != 0) {
@@ -332,14 +371,14 @@ void *device_mmap(size_t length, uint64_t offset)
     uint32_t page = 0;
     constexpr size_t page_bytes = 4096;
     if (state != nullptr && length == page_bytes && uverbs_file::clock_page(offset)) {
-        return map_clock_page(length);
+        return map_clock_page(length, time_of(state->joined->shared()));
     }
     if (state == nullptr || length != page_bytes || !uverbs_file::doorbell_page(offset, page)) {
         errno = EOPNOTSUPP;
         return MAP_FAILED;
     }
     // Completion queues are armed on the first page, which no hook would see.
-    if (page == 0 || state->kind == engine_kind::TRAP) {
+    if (state->kind == engine_kind::TRAP || (page == 0 && state->kind != engine_kind::STEP)) {
         return map_trapped_page(length);
     }
     return ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -369,7 +408,7 @@ void note_close(int number) noexcept
         }
         set_kind(number, descriptor::NONE);
         for (auto &[device, file] : state->files) {
-            if (file->channel_closed(number, monotonic_ns())) {
+            if (file->channel_closed(number, time_of(state->joined->shared()))) {
                 return;
             }
         }
@@ -406,7 +445,7 @@ void doorbell() noexcept
     // Nothing is held yet, so that a handler of the program may come between.
     engine &runs = *state->runs;
     bool armed = runs.scan_doorbells();
-    uint64_t now_ns = monotonic_ns();
+    uint64_t now_ns = time_of(state->joined->shared());
     if (!armed && !runs.has_due(now_ns)) {
         return;
     }
@@ -417,6 +456,31 @@ void doorbell() noexcept
             runs.try_pass(now_ns);
         }
     });
+}
+
+void seed_faults(uint64_t seed) noexcept
+{
+    seed_of_faults.store(seed, std::memory_order_relaxed);
+    process_state *state = current.load(std::memory_order_acquire);
+    if (state != nullptr && seed != 0) {
+        image_lock lock(state->joined->shared());
+        state->joined->shared().seed_state = seed;
+    }
+}
+
+uint64_t step(uint64_t by_ns) noexcept
+{
+    process_state *state = current.load(std::memory_order_acquire);
+    if (state == nullptr || state->kind != engine_kind::STEP) {
+        return UINT64_MAX;
+    }
+    uint64_t left_ns = UINT64_MAX;
+    enter([&] {
+        const uint64_t end_ns = time_of(state->joined->shared()) + by_ns;
+        const uint64_t next_ns = step_to(*state, end_ns);
+        left_ns = next_ns == UINT64_MAX ? UINT64_MAX : std::max(next_ns, end_ns) - end_ns;
+    });
+    return left_ns;
 }
 
 } // namespace ufx::swhca::shim

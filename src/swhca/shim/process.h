@@ -10,7 +10,7 @@
 
 namespace ufx::swhca::shim {
 
-enum class engine_kind : uint8_t { HOOK, TRAP, THREAD };
+enum class engine_kind : uint8_t { HOOK, TRAP, THREAD, STEP };
 
 // Takes descriptor `number` for a device; false (and errno) if the fabric cannot be joined.
 [[nodiscard]] bool open_device(int number, uint32_t hca);
@@ -31,8 +31,15 @@ void note_close_range(unsigned first, unsigned last) noexcept;
 // The program has done something that may have posted work. For the hook.
 void poke() noexcept;
 
+// Of the faults with a probability, of this fabric or of the one that is joined later.
+void seed_faults(uint64_t seed) noexcept;
+
 // A doorbell was rung on a page that is trapped.
 void doorbell() noexcept;
+
+// Does what is due until `by_ns` from now, and then it is that time. Returns in how many
+// nanoseconds the next thing is due, or UINT64_MAX. Of an engine that is stepped.
+uint64_t step(uint64_t by_ns) noexcept;
 
 } // namespace ufx::swhca::shim
 

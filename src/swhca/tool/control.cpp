@@ -37,7 +37,7 @@ void change(fabric_directory &where, Work work)
     {
         image_lock lock(shared);
         process_memory memory(shared, no_index);
-        core world{shared, memory, monotonic_ns()};
+        core world{shared, memory, time_of(shared)};
         work(world);
         (void)run_timed_rules(world);
     }

@@ -6,6 +6,7 @@
 #include "sysfs_tree.h"
 
 #include "swhca/fabric/liveness.h"
+#include "swhca/fabric/wakeup.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -342,6 +343,11 @@ fabric_directory fabric_directory::use(fs::path path, const fabric_options &opti
         throw failure(fabric_status, of_another_version(answer.path_));
     }
     answer.fabric_ = found ? std::move(*found) : make(answer.path_, options);
+    if (is_stepped(answer.shared()) != options.stepped) {
+        throw failure(fabric_status, "--engine step makes a fabric of its own: that in " +
+                                         answer.path_.string() +
+                                         (options.stepped ? " is not stepped" : " is stepped"));
+    }
     if (alive) {
         leave_cleaner(answer.path_, alive);
     }

@@ -92,8 +92,9 @@ CLI::App *add_run(CLI::App &app, arguments &to)
         ->check(CLI::IsMember({"eth", "ib"}));
     run->add_option("--seed", fabric.seed, "of faults with a probability");
     run->add_option("--faults", to.run.faults, "schedule file")->check(not_empty());
-    run->add_option("--engine", to.run.engine, "who runs the devices: trap, hook or thread")
-        ->check(CLI::IsMember({"trap", "hook", "thread"}));
+    run->add_option("--engine", to.run.engine,
+                    "who runs the devices: trap, hook, thread, or step: the program itself")
+        ->check(CLI::IsMember({"trap", "hook", "thread", "step"}));
     run->prefix_command(); // the words of the program are not ours to read
     run->footer(run_examples);
     return run;
@@ -152,6 +153,7 @@ int run_program(arguments &with)
         with.run.fabric.latency_ns = static_cast<uint64_t>(latency);
     }
     with.run.fabric.infiniband = with.link_layer == "ib";
+    with.run.fabric.stepped = with.run.engine == "step";
     return tool::run(with.run);
 }
 
@@ -246,6 +248,10 @@ int main(int argc, char **argv)
         app.parse(static_cast<int>(split - argv), argv);
         if (run->parsed()) {
             given.run.command = words_of_command(*run, {split, argv + argc});
+            for (const std::string &word : std::vector<std::string>{argv + 1, split}) {
+                given.run.launcher += word + " ";
+            }
+            given.run.launcher = "ufx_swhca " + given.run.launcher + "-- ";
         }
     } catch (const CLI::Success &asked) { // for help, or for the version
         std::ostringstream text;

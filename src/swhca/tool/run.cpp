@@ -16,6 +16,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/personality.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -147,7 +148,8 @@ void check_shim(const fs::path &shim)
     }
 }
 
-void prepare_environment(const fs::path &shim, const fs::path &directory, const std::string &engine)
+void prepare_environment(const fs::path &shim, const fs::path &directory,
+                         const run_options &options)
 {
     const char *before = std::getenv("LD_PRELOAD");
     std::string preload = shim.string();
@@ -156,7 +158,8 @@ void prepare_environment(const fs::path &shim, const fs::path &directory, const 
     }
     ::setenv("LD_PRELOAD", preload.c_str(), 1);
     ::setenv("UFX_SWHCA_DIR", directory.c_str(), 1);
-    ::setenv("UFX_SWHCA_ENGINE", engine.c_str(), 1);
+    ::setenv("UFX_SWHCA_ENGINE", options.engine.c_str(), 1);
+    ::setenv("UFX_SWHCA_RUN", options.launcher.c_str(), 1);
 }
 
 // Signals are taken one by one and passed on; none is lost while there is no program yet, and none
@@ -258,7 +261,11 @@ int run(const run_options &options)
     }
     if (child == 0) {
         signals.restore();
-        prepare_environment(shim, where.path(), options.engine);
+        prepare_environment(shim, where.path(), options);
+        if (options.fabric.stepped) {
+            // What is ordered by address is the same in each run.
+            (void)::personality(ADDR_NO_RANDOMIZE);
+        }
         become(program, options.command);
     }
     for (int number : early) {

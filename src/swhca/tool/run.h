@@ -16,6 +16,7 @@ struct run_options {
     std::string faults; // a schedule file, or empty
     fabric_options fabric;
     std::vector<std::string> command;
+    std::string launcher; // the words before the command, for who tells how to do it again
 };
 
 // The program's exit status, or 128 + its signal. Throws failure if it cannot be run.

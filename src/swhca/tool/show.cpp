@@ -137,7 +137,7 @@ json_value of_rules(const image &shared)
 json_value of_fabric(fabric_directory &where)
 {
     image &shared = where.shared();
-    (void)reap_dead(shared, no_index, monotonic_ns());
+    (void)reap_dead(shared, no_index, time_of(shared));
     image_lock lock(shared);
     json_value processes = json_value::array();
     for (const process_slot &slot : shared.processes) {
@@ -152,7 +152,7 @@ json_value of_fabric(fabric_directory &where)
         hcas.push_back(of_hca(shared, i));
     }
     return {{"directory", where.path().string()},
-            {"age_ns", monotonic_ns() - shared.epoch_ns},
+            {"age_ns", time_of(shared) - shared.epoch_ns},
             {"processes", processes},
             {"packets_under_way", shared.wire_used},
             {"rules", of_rules(shared)},

@@ -6,14 +6,18 @@
 #include "tools/common/error.h"
 #include "tools/common/signals.h"
 #include "tools/common/units.h"
+#include "tools/soak/lockstep.h"
 #include "tools/soak/oracle.h"
+#include "tools/soak/repeat.h"
 #include "tools/soak/trouble.h"
 
+#include <array>
 #include <cinttypes>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <random>
+#include <ufx/ucs.h>
 
 namespace ufx::tools::soak {
 
@@ -32,12 +36,16 @@ Puts, gets, lists with notifications, messages, rendezvous, atomics and flushes 
 ways between two workers of this process, while their rails fail and come back at random. What must be
 in memory, what must have come and in which order is known to the byte, at both ends; the first thing
 that is not so ends the run. The seed gives the sequence of faults, and that of operations as far as what
-was done before is over in time; the moments are the machine's.
+was done before is over in time; the moments are the machine's. With --lockstep time is stepped, and the
+seed gives all of it.
 
   ufx_perftest soak --seconds 60
       over lo:127.0.0.1 and lo:127.0.0.2, whose connections are cut
   ufx_swhca run --hca 4 -- ufx_perftest soak -d mlx5_0:1,mlx5_1:1 --peer-dev mlx5_2:1,mlx5_3:1
       over devices of the software ConnectX, with its faults
+  ufx_swhca run --hca 4 --rate 100Mb/s --engine step -- ufx_perftest soak --lockstep --seed 7 \
+          -d mlx5_0:1,mlx5_1:1 --peer-dev mlx5_2:1,mlx5_3:1
+      the same in lockstep: each run with that seed is like the other
 
 Exit status: 0 nothing was wrong; 1 something was; 2 what was given is wrong; 3 the machine stopped it.)";
 
@@ -47,6 +55,7 @@ struct options {
     uint64_t seed = 0;
     unsigned outstanding = 32;
     tamper broken = tamper::NONE;
+    bool lockstep = false;
     bool calm = false;
     bool quiet = false;
 };
@@ -62,6 +71,8 @@ options parse(int argc, char **argv)
     line.number("--outstanding", o.outstanding, {1, 1024}, "operations at a time (32)");
     std::string broken;
     line.text("--break", broken, "dup, lose or corrupt: tampers with what is sent, to see it found");
+    line.flag("--lockstep", o.lockstep,
+              "time is stepped, and a seed repeats everything (with ufx_swhca run --engine step)");
     line.flag("--calm", o.calm, "no faults");
     line.flag("--quiet", o.quiet, "only the end");
     line.footer(FOOTER);
@@ -89,7 +100,9 @@ options parse(int argc, char **argv)
 class run {
 public:
     explicit run(const options &wanted)
-        : wanted_(wanted), chance_(wanted.seed), misfortune_(wanted.seed + 1), oracle_(wanted.rails, CELLS, wanted.broken)
+        : wanted_(wanted), chance_(wanted.seed), misfortune_(wanted.seed + 1),
+          time_(wanted.lockstep ? std::make_unique<lockstep>(wanted.seed) : nullptr),
+          oracle_(wanted.rails, CELLS, wanted.broken, time_.get())
     {
         if (!wanted.calm) {
             trouble_ = std::make_unique<trouble>(oracle_.session(0), oracle_.session(1),
@@ -99,10 +112,10 @@ public:
 
     void go()
     {
-        const uint64_t begin = now_ns();
+        const uint64_t begin = ufx_ucs_time_ns();
         const uint64_t end = begin + static_cast<uint64_t>(wanted_.seconds * 1e9);
         uint64_t next_report = begin + REPORT_NS, next_check = begin + CHECK_NS;
-        for (uint64_t now = begin; now < end && !interrupted(); now = now_ns()) {
+        for (uint64_t now = begin; now < end && !interrupted(); now = ufx_ucs_time_ns()) {
             while (oracle_.open() < wanted_.outstanding) {
                 oracle_.post(chance_);
             }
@@ -115,13 +128,24 @@ public:
             }
             if (now >= next_check) {
                 settle();
-                next_check = now_ns() + CHECK_NS;
+                next_check = ufx_ucs_time_ns() + CHECK_NS;
             }
         }
         settle();
     }
 
     std::string state() const { return oracle_.state(); }
+
+    /** A line, or nothing. */
+    std::string digest() const
+    {
+        if (time_ == nullptr) {
+            return "";
+        }
+        std::array<char, 64> line{};
+        std::snprintf(line.data(), line.size(), "digest     %016" PRIx64 "\n", time_->digest());
+        return line.data();
+    }
 
     std::string summary() const
     {
@@ -141,7 +165,11 @@ private:
     void turn(uint64_t now)
     {
         if (trouble_ != nullptr) {
+            const uint64_t before = trouble_->count();
             trouble_->step(now, misfortune_);
+            if (time_ != nullptr && trouble_->count() != before) {
+                time_->note("fault", before);
+            }
         }
         oracle_.progress();
         oracle_.reap();
@@ -153,12 +181,12 @@ private:
         if (trouble_ != nullptr) {
             trouble_->mend();
         }
-        const uint64_t limit = now_ns() + PATIENCE_NS;
+        const uint64_t limit = ufx_ucs_time_ns() + PATIENCE_NS;
         while (oracle_.open() != 0) {
             oracle_.progress();
             oracle_.reap();
             throw_if_interrupted();
-            if (now_ns() > limit) {
+            if (ufx_ucs_time_ns() > limit) {
                 throw tool_error(std::to_string(oracle_.open()) +
                                      " operations do not end, though all is mended",
                                  EXIT_VERDICT);
@@ -169,6 +197,7 @@ private:
 
     options wanted_;
     std::mt19937_64 chance_, misfortune_; ///< operations; faults
+    std::unique_ptr<lockstep> time_;      ///< NULL: the machine's
     oracle oracle_;
     std::unique_ptr<trouble> trouble_;
 };
@@ -190,10 +219,14 @@ int soak_main(int argc, char **argv)
             std::printf("%s", soaked.state().c_str());
         }
         std::printf("seed %" PRIu64 ", %s\n", wanted.seed, soaked.summary().c_str());
+        std::printf("%s", soaked.digest().c_str());
+        if (wanted.lockstep) {
+            std::printf("again      %s\n", repeat_command(argc, argv, wanted.seed).c_str());
+        }
         throw;
     }
-    std::printf("%s\nverdict    OK: nothing lost, nothing doubled, nothing changed\n",
-                soaked.summary().c_str());
+    std::printf("%s\n%sverdict    OK: nothing lost, nothing doubled, nothing changed\n",
+                soaked.summary().c_str(), soaked.digest().c_str());
     return EXIT_FINE;
 }
 

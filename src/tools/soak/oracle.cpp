@@ -75,6 +75,7 @@ struct oracle::running {
     ufx_status_t status = UFX_OK;
     unsigned came = 0; ///< messages or notifications
     bool fetched = false;
+    lockstep *time = nullptr;
 };
 
 /** The fetch of a rendezvous. */
@@ -89,8 +90,8 @@ oracle::end::end(const std::string &rails, size_t length)
     std::memset(memory.data(), 0, length);
 }
 
-oracle::oracle(const std::array<std::string, 2> &rails, size_t cells, tamper how)
-    : cells_(cells), tamper_(how)
+oracle::oracle(const std::array<std::string, 2> &rails, size_t cells, tamper how, lockstep *time)
+    : cells_(cells), tamper_(how), time_(time)
 {
     const size_t length = cells * CELL + COUNTERS * sizeof(uint64_t);
     for (unsigned i = 0; i < ends_.size(); ++i) {
@@ -121,8 +122,12 @@ oracle::~oracle()
 
 void oracle::progress()
 {
+    unsigned done = 0;
     for (const auto &each : ends_) {
-        (void)ufx_ucp_worker_progress(each->session.worker());
+        done += ufx_ucp_worker_progress(each->session.worker());
+    }
+    if (time_ != nullptr) {
+        time_->step(done != 0);
     }
 }
 
@@ -145,6 +150,9 @@ void oracle::on_done(void *arg, ufx_ucp_request_h, const ufx_ucp_completion_t *h
     auto &one = *static_cast<running *>(arg);
     ++one.calls;
     one.status = how->status;
+    if (one.time != nullptr) {
+        one.time->note("done", one.id);
+    }
 }
 
 /** Free cells of the target; false if there are none just there. */
@@ -172,6 +180,7 @@ void oracle::post(std::mt19937_64 &chance)
     one.to = ends_[is_first ? 1 : 0].get();
     one.what = static_cast<running::kind>(chance() % 8);
     one.id = next_id_;
+    one.time = time_;
     one.params.field_mask = UFX_UCP_OP_PARAM_CB;
     one.params.cb = on_done;
     one.params.cb_arg = &one;
@@ -276,6 +285,9 @@ void oracle::post_add(running &one, std::mt19937_64 &chance)
 ufx_status_t oracle::on_message(void *arg, const ufx_ucp_am_t *am) noexcept
 {
     const hook &at = *static_cast<hook *>(arg);
+    if (at.self->time_ != nullptr) {
+        at.self->time_->note("message", am->length);
+    }
     at.self->take_message(*at.at, *am);
     return (am->flags & UFX_UCP_AM_RNDV) != 0 ? UFX_INPROGRESS : UFX_OK;
 }
@@ -332,6 +344,9 @@ void oracle::take_message(end &at, const ufx_ucp_am_t &am)
 void oracle::on_notice(void *arg, ufx_ucp_ep_h, uint64_t tag, const void *, size_t) noexcept
 {
     const hook &at = *static_cast<hook *>(arg);
+    if (at.self->time_ != nullptr) {
+        at.self->time_->note("notice", tag);
+    }
     at.self->take_notice(*at.at, tag);
 }
 

@@ -5,6 +5,7 @@
 #define UFX_TOOLS_SOAK_ORACLE_H
 
 #include "tools/common/ucp_session.h"
+#include "tools/soak/lockstep.h"
 
 #include <array>
 #include <cstdint>
@@ -31,8 +32,10 @@ public:
     /**
      * @param rails  of each end, comma separated
      * @param cells  of CELL bytes in the memory of each end, beside the counters of atomics
+     * @param time   stepped after each progress, and told what comes; NULL: time goes by itself
      */
-    oracle(const std::array<std::string, 2> &rails, size_t cells, tamper how = tamper::NONE);
+    oracle(const std::array<std::string, 2> &rails, size_t cells, tamper how = tamper::NONE,
+           lockstep *time = nullptr);
     ~oracle();
     oracle(const oracle &) = delete;
     oracle &operator=(const oracle &) = delete;
@@ -95,6 +98,7 @@ private:
 
     size_t cells_;
     tamper tamper_;
+    lockstep *time_;
     std::array<std::unique_ptr<end>, 2> ends_;
     std::array<hook, 2> hooks_;
     std::list<std::unique_ptr<running>> running_;

@@ -52,10 +52,17 @@ bool control_conn::send(std::span<const std::uint8_t> frame)
         return false;
     }
     out_.insert(out_.end(), frame.begin(), frame.end());
-    if (phase_ != phase::CONNECTING) {
-        write_some();
+    if (!path_.gather(*this)) {
+        flush();
     }
     return true;
+}
+
+void control_conn::flush()
+{
+    if (!ended_ && phase_ != phase::CONNECTING) {
+        write_some();
+    }
 }
 
 void control_conn::reset()

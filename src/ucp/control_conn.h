@@ -34,6 +34,8 @@ public:
     ufx_status_t begin();
     // Queues a frame; false if the buffer is full (the message is resent later).
     bool send(std::span<const std::uint8_t> frame);
+    // Writes what is queued, as far as the kernel takes it.
+    void flush();
     // No more input is wanted: close as soon as what is queued has gone.
     void close_after_flush() { closing_ = true; }
     // Closes it by RST, as a cut link that comes back would.

@@ -315,7 +315,7 @@ bool control_path::takes_guest(std::uint64_t uuid)
         return true;
     }
     const auto guests = static_cast<std::size_t>(
-        std::count_if(peers.begin(), peers.end(), [](const auto &p) { return p->eps().empty(); }));
+        std::count_if(peers.begin(), peers.end(), [](const auto &p) { return !p->has_eps(); }));
     if (guests >= max_guests && !told_of_guests_) {
         told_of_guests_ = true;
         ufx_warn("more than %zu workers connect and make no ep: further ones are sent away",
@@ -390,9 +390,26 @@ void control_path::on_lane_part(std::span<const std::uint8_t> bytes)
     }
 }
 
+bool control_path::gather(control_conn &conn)
+{
+    const bool is_in = std::find(gathered_.begin(), gathered_.end(), &conn) != gathered_.end();
+    return gathers_ && (is_in || ucs::guard([&] { gathered_.push_back(&conn); }) == UFX_OK);
+}
+
+// What is written may end the connection, and that may send by another.
+void control_path::flush()
+{
+    while (!gathered_.empty()) {
+        control_conn &conn = *gathered_.back();
+        gathered_.pop_back();
+        conn.flush();
+    }
+}
+
 void control_path::on_end(control_conn &conn)
 {
     swept_ = false;
+    std::erase(gathered_, &conn);
     if (conn.link != nullptr) {
         conn.link->ended(conn);
         conn.link = nullptr;

@@ -7,6 +7,7 @@
 #include "ucp/control_conn.h"
 #include "ucp/control_link.h"
 #include "ucs/acceptor.h"
+#include "ucs/entry.h"
 #include "ucs/owner.h"
 
 #include <functional>
@@ -59,6 +60,22 @@ public:
     // A rail was cut, or mended, by ufx_ucp_rail_set_link().
     void set_link(unsigned rail, bool up);
 
+    // While one of these lives, what connections send is gathered; its end writes it.
+    class gathering {
+    public:
+        explicit gathering(control_path &path) : path_(path) { path_.gathers_ = true; }
+        ~gathering()
+        {
+            path_.gathers_ = false;
+            (void)ucs::guard([&] { path_.flush(); }); // what is left goes with the next message
+        }
+        gathering(const gathering &) = delete;
+        gathering &operator=(const gathering &) = delete;
+
+    private:
+        control_path &path_;
+    };
+
     // Attempts, silence, what has ended; soon after something happened, else each tick.
     void tick(core::time_ns now);
     // Connections are being made, or have ended: tick soon.
@@ -71,6 +88,8 @@ public:
     void on_frame(control_conn &conn, std::span<const std::uint8_t> message);
     void on_garbage(control_conn &conn);
     void on_end(control_conn &conn);
+    // False: write at once.
+    bool gather(control_conn &conn);
     control_conn *open_to(const sockaddr_storage &remote, int rail, control_link *link,
                           std::size_t target, int &error);
 
@@ -93,12 +112,15 @@ private:
     void join_waiting(control_conn &conn, peer &found);
     void greet(control_conn &conn, std::uint64_t dst, bool reply);
     void sweep();
+    void flush();
 
     worker &worker_;
     std::vector<std::unique_ptr<gate>> gates_;
     ucs::acceptor acceptor_;
     std::vector<std::unique_ptr<control_conn>> conns_;
     std::vector<std::unique_ptr<control_link>> links_;
+    std::vector<control_conn *> gathered_; // with something to write
+    bool gathers_ = false;
     bool swept_ = true;
     bool told_of_guests_ = false; // once
 };

@@ -65,7 +65,7 @@ void peer::make_twins(peer &starter, peer &answerer, core::rail_id rail)
 peer::~peer()
 {
     probers_.clear();
-    for (const auto &l : lanes_) {
+    for (const auto &[ref, l] : lanes_) {
         if (l->owner() != nullptr) {
             l->owner()->remove_lane(*l);
         }
@@ -265,12 +265,15 @@ void peer::on_control(const core::control_msg &msg)
 void peer::send_over_lanes(std::span<const std::uint8_t> frame)
 {
     ++frames_sent_;
-    std::vector<core::rail_id> done;
-    for (const auto &l : lanes_) {
-        const core::rail_id id = l->ref().rail;
-        if (l->is_open() && std::find(done.begin(), done.end(), id) == done.end()) {
-            l->send_control({worker_.uuid(), id, frames_sent_, 0, 0, {}}, frame);
-            done.push_back(id);
+    for (const core::rail_id id : core_.rail_ids()) {
+        if (!core_.find_rail(id)->carries_lanes()) {
+            continue;
+        }
+        const auto open = std::find_if(
+            lanes_.lower_bound({0, id, 0}), lanes_.end(),
+            [&](const auto &l) { return l.first.rail != id || l.second->is_open(); });
+        if (open != lanes_.end() && open->first.rail == id) {
+            open->second->send_control({worker_.uuid(), id, frames_sent_, 0, 0, {}}, frame);
         }
     }
 }
@@ -307,7 +310,7 @@ void peer::rearm()
 
 void peer::add_ep(ep &e, core::ep_id peer_ep, std::uint64_t connection)
 {
-    eps_.push_back(&e);
+    eps_.emplace(e.id(), &e);
     saw_connection(connection);
     event([&](core::peer &m, core::time_ns at, core::action_list &out) {
         m.open_ep(e.id(), peer_ep, connection, e.mode(), at, out);
@@ -323,9 +326,8 @@ void peer::saw_connection(std::uint64_t connection)
 
 ep *peer::find_ep(core::ep_id own) const
 {
-    const auto at =
-        std::find_if(eps_.begin(), eps_.end(), [&](const ep *e) { return e->id() == own; });
-    return at != eps_.end() ? *at : nullptr;
+    const auto at = eps_.find(own);
+    return at != eps_.end() ? at->second : nullptr;
 }
 
 void peer::close_ep(ep &e, bool is_cut)
@@ -340,11 +342,11 @@ void peer::forget_ep(ep &e)
     probers_.erase(std::remove_if(probers_.begin(), probers_.end(),
                                   [&](const auto &p) { return p->over().owner() == &e; }),
                    probers_.end());
-    for (std::size_t i = lanes_.size(); i-- > 0;) {
-        if (lanes_[i]->owner() == &e) {
-            e.remove_lane(*lanes_[i]);
-            lanes_.erase(lanes_.begin() + static_cast<std::ptrdiff_t>(i));
-        }
+    while (!e.lanes().empty()) {
+        lane &last = *e.lanes().back();
+        const core::lane_ref ref = last.ref();
+        e.remove_lane(last);
+        lanes_.erase(ref);
     }
     if (e.failover() != nullptr && e.failover()->peer_id() != 0) {
         (void)ucs::guard([&] { gone_.push_back(e.failover()->peer_id()); });
@@ -353,7 +355,7 @@ void peer::forget_ep(ep &e)
         }
     }
     core_.forget_ep(e.id());
-    std::erase(eps_, &e);
+    eps_.erase(e.id());
 }
 
 void peer::declare_dead(const char *why)
@@ -362,8 +364,9 @@ void peer::declare_dead(const char *why)
         return;
     }
     death_ = why;
-    const bool hurts = std::any_of(eps_.begin(), eps_.end(), [](const ep *e) {
-        return e->state() == UFX_UCP_EP_CONNECTING || e->state() == UFX_UCP_EP_CONNECTED;
+    const bool hurts = std::any_of(eps_.begin(), eps_.end(), [](const auto &e) {
+        const ufx_ucp_ep_state_t state = e.second->state();
+        return state == UFX_UCP_EP_CONNECTING || state == UFX_UCP_EP_CONNECTED;
     });
     if (hurts) {
         ufx_error("peer %016lx is dead: %s", uuid(), why);
@@ -381,7 +384,7 @@ void peer::give_up()
 
 void peer::refuse_all(ufx_status_t status, ufx_ucp_refusal_t code, const std::string &text)
 {
-    for (ep *e : eps_) {
+    for (const auto &[id, e] : eps_) {
         e->explain_error(status, code, text);
     }
 }
@@ -390,8 +393,8 @@ void peer::refuse_all(ufx_status_t status, ufx_ucp_refusal_t code, const std::st
 
 void peer::port_event(unsigned local, bool active)
 {
-    for (const auto &l : lanes_) {
-        if (active && local_index(l->ref().rail) == local) {
+    for (const auto &[ref, l] : lanes_) {
+        if (active && local_index(ref.rail) == local) {
             l->mark_port_up();
         }
     }
@@ -432,12 +435,8 @@ void peer::lane_progress(core::rail_id id)
 
 lane *peer::find_lane(const core::lane_ref &ref) const
 {
-    for (const auto &l : lanes_) {
-        if (l->ref() == ref) {
-            return l.get();
-        }
-    }
-    return nullptr;
+    const auto found = lanes_.find(ref);
+    return found != lanes_.end() ? found->second.get() : nullptr;
 }
 
 void peer::tick()
@@ -455,7 +454,8 @@ void peer::tick()
     const std::vector<core::rail_id> waiting = awaiting_idle_;
     for (const core::rail_id id : waiting) {
         const bool busy = std::any_of(lanes_.begin(), lanes_.end(), [&](const auto &l) {
-            return l->ref().rail == id && l->owner() != nullptr && l->has_outstanding();
+            return l.first.rail == id && l.second->owner() != nullptr &&
+                   l.second->has_outstanding();
         });
         if (!busy) {
             std::erase(awaiting_idle_, id);

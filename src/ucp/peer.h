@@ -22,6 +22,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace ufx::ucp {
@@ -108,7 +109,7 @@ public:
     // Eps.
     void add_ep(ep &e, core::ep_id peer_ep, std::uint64_t connection);
     ep *find_ep(core::ep_id own) const;
-    const std::vector<ep *> &eps() const { return eps_; }
+    bool has_eps() const { return !eps_.empty(); }
     void forget_ep(ep &e);
     void close_ep(ep &e, bool is_cut);
     std::uint64_t next_connection() { return next_connection_++; }
@@ -211,11 +212,17 @@ private:
     const char *death_ = ""; // static
     bool starved_ = false;
     std::uint64_t next_connection_ = 1;
-    std::vector<ep *> eps_;
+    std::map<core::ep_id, ep *> eps_; // by own id
     // The peer's eps that had one here which was closed: a late message of theirs makes no other.
     static constexpr std::size_t max_gone = 1024;
     std::deque<core::ep_id> gone_;
-    std::vector<ucs::owner<lane>> lanes_;
+    struct by_rail {
+        bool operator()(const core::lane_ref &a, const core::lane_ref &b) const
+        {
+            return std::tie(a.rail, a.ep, a.epoch) < std::tie(b.rail, b.ep, b.epoch);
+        }
+    };
+    std::map<core::lane_ref, ucs::owner<lane>, by_rail> lanes_;
     std::vector<ucs::owner<prober>> probers_;
     std::vector<core::rail_id> awaiting_idle_;
     core::time_ns none_up_since_ = 0; // 0: a rail is UP

@@ -148,10 +148,15 @@ void peer::act(const core::act::create_lane &a)
     }
     const core::lane_address address = (*made)->address();
     const core::token tx = (*made)->tx_token();
+    lane &placed = *lanes_.emplace(a.lane, std::move(*made)).first->second;
     if (owner != nullptr) {
-        owner->add_lane(**made);
+        try {
+            owner->add_lane(placed);
+        } catch (const std::bad_alloc &) {
+            lanes_.erase(a.lane);
+            throw;
+        }
     }
-    lanes_.push_back(std::move(*made));
     event([&](core::peer &m, core::time_ns at, core::action_list &out) {
         m.lane_created(a.lane, address, tx, at, out);
     });
@@ -242,15 +247,9 @@ void peer::act(const core::act::purge_lane &a)
 void peer::act(const core::act::release_lane &a)
 {
     std::erase_if(probers_, [&](const auto &p) { return p->over().ref() == a.lane; });
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        if (lanes_[i]->ref() == a.lane) {
-            const ucs::owner<lane> gone = std::move(lanes_[i]);
-            lanes_.erase(lanes_.begin() + static_cast<std::ptrdiff_t>(i));
-            if (gone->owner() != nullptr) {
-                gone->owner()->remove_lane(*gone);
-            }
-            return;
-        }
+    const auto gone = lanes_.extract(a.lane);
+    if (gone && gone.mapped()->owner() != nullptr) {
+        gone.mapped()->owner()->remove_lane(*gone.mapped());
     }
 }
 
@@ -344,8 +343,9 @@ void peer::pair_or_accept(const core::act::incoming_ep &a, const core::lane_name
             m.control(again, at, out);
         });
     };
-    const auto known = std::find_if(eps_.begin(), eps_.end(), [&](const ep *e) {
-        return e->failover() != nullptr && e->failover()->peer_id() == lane.src_ep;
+    const auto known = std::find_if(eps_.begin(), eps_.end(), [&](const auto &e) {
+        const core::ep *machine = e.second->failover();
+        return machine != nullptr && machine->peer_id() == lane.src_ep;
     });
     if (known != eps_.end()) { // made meanwhile
         feed();
@@ -356,7 +356,7 @@ void peer::pair_or_accept(const core::act::incoming_ep &a, const core::lane_name
         return;
     }
     // Both sides made an ep to each other at once: the connection number pairs them into one.
-    for (const ep *e : eps_) {
+    for (const auto &[id, e] : eps_) {
         if (e->connection() == connection && e->failover() != nullptr &&
             e->failover()->peer_id() == 0 && (connection & listener_connection) == 0) {
             std::visit(

@@ -187,6 +187,7 @@ unsigned worker::progress()
 
 unsigned worker::progress_inner()
 {
+    const control_path::gathering answers(*control_);
     unsigned count = ufx_uct_worker_progress(uct_);
     const core::time_ns at = now();
     count_time(at);
@@ -227,6 +228,7 @@ unsigned worker::progress_inner()
 
 unsigned worker::progress_outer()
 {
+    const control_path::gathering answers(*control_);
     unsigned count = 0;
     due_.swap(deferred_);
     for (std::size_t i = 0; i < due_.size(); ++i) {

@@ -311,7 +311,7 @@ std::pair<std::uint64_t, std::uint64_t> world::hash() const
       cut_[1][1] << 19);
     for (const side_state &s : sides_) {
         s.peer.fold(h);
-        for (const core::seal_book::record &r : s.peer.book().records()) {
+        for (const auto &[id, r] : s.peer.book().records()) {
             h(now_ - r.sent_at < core::seal_book::echo_gap_ns);
         }
         for (const auto &t : s.timers) {

@@ -147,7 +147,7 @@ void world::add_enabled(std::vector<event> &out, unsigned side) const
     for (const link &l : links_) {
         add_link_steps(out, l, side);
     }
-    for (const core::ep &e : me.peer.eps()) {
+    for (const auto &[own, e] : me.peer.eps()) {
         add_posts(out, side, e);
     }
     for (std::uint8_t rail = 0; rail < plan_->rails; ++rail) {
@@ -155,7 +155,7 @@ void world::add_enabled(std::vector<event> &out, unsigned side) const
     }
     const bool over =
         std::all_of(me.peer.eps().begin(), me.peer.eps().end(),
-                    [](const core::ep &e) { return e.state() == core::ep::life::DEAD; });
+                    [](const auto &e) { return e.second.state() == core::ep::life::DEAD; });
     if (me.peer.is_dead() && lives(side) && !sides_[1 - side].killed && over) {
         out.push_back({step::FORGET, s, 0, 0, 0, 0});
     }

@@ -130,8 +130,8 @@ void world::enter(unsigned side, link &l, const packet &p)
 
 void world::run_handlers(unsigned side)
 {
-    for (const core::ep &e : sides_[side].peer.eps()) {
-        run_handlers(side, *ep_of(side, e.id()));
+    for (const auto &[own, e] : sides_[side].peer.eps()) {
+        run_handlers(side, *ep_of(side, own));
     }
 }
 

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <deque>
 #include <functional>
 #include <stdexcept>
@@ -70,6 +71,14 @@ void print(const std::string &name, std::vector<double> ms)
     std::fflush(stdout);
 }
 
+// Of all threads of this process, both sides and their devices among them.
+milliseconds cpu_time()
+{
+    timespec used{};
+    (void)::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
 class bench {
 public:
     bench() : world_(senders, receivers, world::times::USUAL), local_(put_bytes) {}
@@ -115,7 +124,7 @@ public:
                        attr.lanes_live == attr.lanes;
             });
         };
-        std::vector<double> all;
+        std::vector<double> all, cpu;
         for (unsigned i = 0; i < rounds; ++i) {
             if (!world_.until(wired)) {
                 throw std::runtime_error("endpoints are not wired");
@@ -125,13 +134,16 @@ public:
                 put(puts[k], eps[k]);
             }
             const auto begin = clock::now();
+            const auto cpu_begin = cpu_time();
             line_.apply("hca 0 device-fatal");
             std::vector<bool> counted(count);
             if (!world_.until([&] { return count_done(puts, counted, begin, all); })) {
                 throw std::runtime_error("puts do not end:\n" + world_.state());
             }
+            cpu.push_back((cpu_time() - cpu_begin).count());
             recover("hca 0 device-reset");
         }
+        print("device dead, " + std::to_string(count) + " endpoints: CPU of this process", cpu);
         print("device dead, " + std::to_string(count) + " endpoints: to each completion", all);
     }
 

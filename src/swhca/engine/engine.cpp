@@ -134,6 +134,7 @@ void engine::run_pending(core &world) noexcept
             qp &one = shared_.qps[index];
             if (!memory_.reaches(one.process)) {
                 if (one.in_use) {
+                    shared_.processes[one.process].left.add(index);
                     wake_process(shared_, one.process);
                 }
                 shared_.pending.remove(index);
@@ -214,10 +215,11 @@ bool engine::scan_doorbells() noexcept
     return armed;
 }
 
-void engine::revisit_all() noexcept
+void engine::take_left() noexcept
 {
-    process_slot &self = shared_.processes[memory_.self()];
-    for (uint32_t i = self.qps.next(0); i != self.qps.none; i = self.qps.next(i + 1)) {
+    shared_bitmap<max_qps> &left = shared_.processes[memory_.self()].left;
+    for (uint32_t i = left.next(0); i != left.none; i = left.next(i + 1)) {
+        left.remove(i); // first: it may be left again at once
         shared_.pending.add(i);
     }
 }

@@ -45,8 +45,8 @@ public:
         return has_work() || shared_.next_due_ns.load(std::memory_order_acquire) <= now_ns;
     }
 
-    // Puts every QP of this process into `pending`: others may have left work for it.
-    void revisit_all() noexcept;
+    // Puts the QPs of this process into `pending` whose work others have left to it.
+    void take_left() noexcept;
 
     // Runs one command of a model function under the lock, then a pass.
     template <class Command>

@@ -60,6 +60,7 @@ struct process_slot {
     shared_bitmap<max_qps> qps;         // its QPs
     shared_bitmap<max_cqs> cqs;         // its CQs that have a completion channel
     shared_bitmap<max_qps> failed;      // its QPs that were in ERR: what is posted is flushed
+    shared_bitmap<max_qps> left;        // its QPs whose work another engine could not do
 };
 
 struct counters {

@@ -154,7 +154,7 @@ void run_helper(process_state &state) noexcept
         }
         if (!is_engine || seen != seen_before || now_ns >= std::min(next_ns, next_reap_ns)) {
             (void)runs.scan_doorbells();
-            runs.revisit_all();
+            runs.take_left();
             next_ns = runs.pass(now_ns, engine_caller::HELPER);
         }
         seen_before = seen;

@@ -10,9 +10,8 @@ namespace ufx::ucp::core {
 
 ep *peer::find_ep(ep_id own)
 {
-    const auto e =
-        std::find_if(eps_.begin(), eps_.end(), [&](const ep &x) { return x.id_ == own; });
-    return e == eps_.end() ? nullptr : &*e;
+    const auto e = eps_.find(own);
+    return e == eps_.end() ? nullptr : &e->second;
 }
 
 const ep *peer::find_ep(ep_id own) const
@@ -25,9 +24,10 @@ ep *peer::ep_of(ep_id own, ep_id theirs)
     if (own != 0) {
         return find_ep(own);
     }
-    const auto e = std::find_if(eps_.begin(), eps_.end(),
-                                [&](const ep &x) { return theirs != 0 && x.peer_id_ == theirs; });
-    return e == eps_.end() ? nullptr : &*e;
+    const auto e = std::find_if(eps_.begin(), eps_.end(), [&](const auto &x) {
+        return theirs != 0 && x.second.peer_id_ == theirs;
+    });
+    return e == eps_.end() ? nullptr : &e->second;
 }
 
 peer::rail_entry *peer::rail_of(rail_id rail)
@@ -98,7 +98,7 @@ void peer::add_rail(rail_id rail, time_ns now, action_list &out)
     }
     rails_.emplace_back(rail, cfg_.seed + rail);
     rail_ids_.push_back(rail);
-    for (ep &e : eps_) {
+    for (auto &[id, e] : eps_) {
         e.slot(rail);
     }
     start_lanes(rail, now, out);
@@ -107,20 +107,20 @@ void peer::add_rail(rail_id rail, time_ns now, action_list &out)
 ep &peer::open_ep(ep_id own, ep_id peer_ep, std::uint64_t connection, error_mode mode, time_ns now,
                   action_list &out)
 {
-    eps_.emplace_back(own, peer_ep, connection, mode, cfg_);
+    ep &made = eps_.try_emplace(own, own, peer_ep, connection, mode, cfg_).first->second;
     for (const rail_id rail : rail_ids_) {
-        eps_.back().slot(rail);
+        made.slot(rail);
     }
     for (const rail_id rail : rail_ids_) {
-        on_lane(eps_.back(), eps_.back().slot(rail), now, out,
+        on_lane(made, made.slot(rail), now, out,
                 [](lane_slot &l, lane_env &env) { l.start(env); });
     }
-    return eps_.back();
+    return made;
 }
 
 void peer::forget_ep(ep_id own)
 {
-    std::erase_if(eps_, [&](const ep &e) { return e.id_ == own; });
+    eps_.erase(own);
 }
 
 void peer::update_gate(const ep &e, lane_slot &lane, action_list &out)
@@ -316,7 +316,7 @@ void peer::peer_dead(time_ns now, action_list &out)
     for (rail_entry &r : rails_) {
         on_probe(r, now, out, [](lane_slot &l, lane_env &env) { l.release_probe(env); });
     }
-    for (ep &e : eps_) {
+    for (auto &[id, e] : eps_) {
         if (e.life_ == ep::life::ALIVE) {
             fail_ep(e, UFX_ERR_UNREACHABLE, cause::PEER_DEAD, refusal::NONE, now, out);
             continue;

@@ -10,7 +10,7 @@
 #include "ucp/core/ep.h"
 #include "ucp/core/rail.h"
 
-#include <list>
+#include <map>
 #include <vector>
 
 namespace ufx::ucp::core {
@@ -75,7 +75,7 @@ public:
     bool any_rail_up() const;
     bool is_dead() const { return dead_; }
     const seal_book &book() const { return book_; }
-    const std::list<ep> &eps() const { return eps_; }
+    const std::map<ep_id, ep> &eps() const { return eps_; }
 
     // Every part of the state that can make a difference, for the explorer: no clocks, no counts of
     // attempts.
@@ -92,7 +92,7 @@ public:
             v(r.idle);
             v(r.asked_here);
         }
-        for (const ep &e : eps_) {
+        for (const auto &[id, e] : eps_) {
             e.fold(v);
         }
         book_.fold(v);
@@ -111,6 +111,7 @@ private:
         std::uint64_t peer_serial = 0; // of the peer's newest ADMIN
         bool peer_waits = false;       // it is a DRAIN that is not acked yet
         bool idle = false;             // no own op is outstanding on it
+        ep_id held_by = 0; // an ep that had a lane on it when check_drained() looked last
 
         explicit rail_entry(rail_id id, std::uint64_t seed) : health(id, seed), probe(0, id) {}
     };
@@ -138,6 +139,7 @@ private:
     void stop_lanes(rail_entry &r, cause why, time_ns now, action_list &out);
     void start_lanes(rail_id rail, time_ns now, action_list &out);
     void nop_lanes(rail_id rail, action_list &out);
+    bool has_lanes(rail_entry &r) const;
     void check_drained(rail_entry &r, time_ns now, action_list &out);
     void finish_drain(rail_entry &r, bool at_limit, time_ns now, action_list &out);
     void check_admin_done(rail_entry &r, action_list &out);
@@ -192,7 +194,7 @@ private:
     std::uint64_t serial_ = 0;
     std::vector<rail_entry> rails_;
     std::vector<rail_id> rail_ids_;
-    std::list<ep> eps_;
+    std::map<ep_id, ep> eps_; // by own id
     seal_book book_;
 };
 

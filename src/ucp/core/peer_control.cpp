@@ -9,7 +9,10 @@ namespace ufx::ucp::core {
 
 void peer::control(const control_msg &msg, time_ns now, action_list &out)
 {
-    const auto has_hole = [](const ep &e) { return e.rx_.window().end() != e.rx_.window().next(); };
+    const auto has_hole = [](const auto &e) {
+        const window &seen = e.second.rx_.window();
+        return seen.end() != seen.next();
+    };
     if (mutated(mutant::CONTROL_IN_AM_ORDER) && std::any_of(eps_.begin(), eps_.end(), has_hole)) {
         return; // it comes again
     }
@@ -174,8 +177,9 @@ void peer::on_msg(const seal_ack_msg &msg, time_ns now, action_list &out)
 
 void peer::on_msg(const suspect_hint_msg &msg, time_ns now, action_list &out)
 {
-    const auto live = [&](const ep &e) {
-        return e.lane(msg.rail) != nullptr && e.lane(msg.rail)->is_live();
+    const auto live = [&](const auto &e) {
+        const lane_slot *l = e.second.lane(msg.rail);
+        return l != nullptr && l->is_live();
     };
     if (std::any_of(eps_.begin(), eps_.end(), live)) { // else no progress could ever clear it
         rail_soft(msg.rail, sign::HINT, cause::PEER_HINT, now, out);

@@ -98,7 +98,7 @@ void peer::on_ref(const lane_ref &ref, time_ns now, action_list &out, F event)
 template <class F>
 void peer::each_lane(rail_id rail, time_ns now, action_list &out, F event)
 {
-    for (ep &e : eps_) {
+    for (auto &[own, e] : eps_) {
         if (e.lane(rail) != nullptr) {
             on_lane(e, e.slot(rail), now, out, event);
         }

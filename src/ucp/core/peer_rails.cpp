@@ -39,8 +39,8 @@ lane_env peer::probe_env(rail_entry &r, time_ns now, action_list &out)
 // A lane on that rail failed by RETRY_EXC, and the peer's SEAL has not explained it yet.
 bool peer::retry_open(rail_id rail) const
 {
-    return std::any_of(eps_.begin(), eps_.end(), [&](const ep &e) {
-        const lane_slot *l = e.lane(rail);
+    return std::any_of(eps_.begin(), eps_.end(), [&](const auto &e) {
+        const lane_slot *l = e.second.lane(rail);
         return l != nullptr && !l->is_free() && l->why() == cause::RETRY_EXC && !l->peer_seal();
     });
 }
@@ -74,7 +74,7 @@ void peer::start_lanes(rail_id rail, time_ns now, action_list &out)
 
 void peer::nop_lanes(rail_id rail, action_list &out)
 {
-    for (const ep &e : eps_) {
+    for (const auto &[own, e] : eps_) {
         const lane_slot *l = e.lane(rail);
         if (l != nullptr && l->is_live()) {
             out.push_back(act::post_nop{l->ref()});
@@ -138,18 +138,31 @@ void peer::after_rail(rail_entry &r, rail_state before, time_ns now, action_list
     }
 }
 
+// Asked after each event of a lane: with many eps it must not look at all of them each time.
+bool peer::has_lanes(rail_entry &r) const
+{
+    const auto holds = [&](const auto &e) {
+        const lane_slot *l = e.second.lane(r.health.id());
+        return l != nullptr && !l->is_free();
+    };
+    const auto from = eps_.lower_bound(r.held_by);
+    auto found = std::find_if(from, eps_.end(), holds);
+    if (found == eps_.end()) {
+        found = std::find_if(eps_.begin(), from, holds);
+        if (found == from) {
+            return false;
+        }
+    }
+    r.held_by = found->first;
+    return true;
+}
+
 // A drain is over when no lane on the rail is left unjudged; an administrative one also waits until
 // both sides' outstanding ops are finished.
 void peer::check_drained(rail_entry &r, time_ns now, action_list &out)
 {
-    if (r.health.state() != rail_state::DRAINING) {
+    if (r.health.state() != rail_state::DRAINING || has_lanes(r)) {
         return;
-    }
-    for (const ep &e : eps_) {
-        const lane_slot *l = e.lane(r.health.id());
-        if (l != nullptr && !l->is_free()) {
-            return;
-        }
     }
     on_rail(r, now, out, [](rail &h, const rail_env &env) { h.drained(env); });
 }
@@ -238,7 +251,7 @@ void peer::rail_timer(rail_entry &r, timer_kind kind, time_ns now, action_list &
                 [](rail &h, const rail_env &env) { h.probe_failed(env, cause::PROBE_FAILED); });
         break;
     case timer_kind::RAIL_SETTLE:
-        for (const ep &e : eps_) {
+        for (const auto &[own, e] : eps_) {
             const lane_slot *l = e.lane(id);
             if (l != nullptr && l->is_live()) {
                 out.push_back(act::check_stuck{l->ref()});

@@ -6,7 +6,9 @@
 #include "ucp/core/action.h"
 #include "ucp/core/resend.h"
 
-#include <vector>
+#include <map>
+#include <set>
+#include <utility>
 
 namespace ufx::ucp::core {
 
@@ -47,13 +49,13 @@ public:
         bool awaits_peer = false;
         bool acked = false;
     };
-    const std::vector<record> &records() const { return records_; }
+    const std::map<std::uint64_t, record> &records() const { return records_; }
 
     template <class V>
     void fold(V &v) const
     {
         v(last_id_);
-        for (const record &r : records_) {
+        for (const auto &[id, r] : records_) {
             v.message(r.seal);
             v(r.awaits_peer);
             v(r.acked);
@@ -61,11 +63,17 @@ public:
     }
 
 private:
-    void release_settled(action_list &out);
+    using place = std::map<std::uint64_t, record>::iterator;
+
+    // Takes it out if nothing more is expected.
+    void release_if_settled(place at, action_list &out);
     record *find(ep_id own_ep, ep_id peer_ep, rail_id rail, epoch_t epoch);
+    record *find_own(ep_id own_ep, rail_id rail, epoch_t epoch);
 
     std::uint64_t last_id_ = 0;
-    std::vector<record> records_;
+    std::map<std::uint64_t, record> records_;          // by seal id
+    std::set<std::pair<ep_id, std::uint64_t>> of_ep_;  // own ep, or 0, and seal id
+    std::map<rail_id, std::size_t> unacked_of_rail_;   // of scope RAIL
 };
 
 } // namespace ufx::ucp::core

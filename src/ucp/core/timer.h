@@ -5,10 +5,11 @@
 
 #include "ucp/core/types.h"
 
-#include <algorithm>
 #include <compare>
+#include <map>
 #include <optional>
-#include <vector>
+#include <set>
+#include <utility>
 
 namespace ufx::ucp::core {
 
@@ -38,41 +39,42 @@ struct timer_id {
     auto operator<=>(const timer_id &) const = default;
 };
 
-// A flat set is right for the few timers that one peer arms.
+// The armed timers of a peer: a few, or one for each lane of many eps whose rail fails.
 class timer_set {
 public:
     void arm(const timer_id &timer, time_ns at)
     {
         disarm(timer);
-        const auto behind = [](time_ns t, const armed &a) { return t < a.at; };
-        armed_.insert(std::upper_bound(armed_.begin(), armed_.end(), at, behind), {at, timer});
+        at_.emplace(timer, at);
+        due_.emplace(at, timer);
     }
     void disarm(const timer_id &timer)
     {
-        std::erase_if(armed_, [&](const armed &a) { return a.timer == timer; });
+        const auto found = at_.find(timer);
+        if (found != at_.end()) {
+            due_.erase({found->second, timer});
+            at_.erase(found);
+        }
     }
     // The earliest deadline, if any timer is armed.
     std::optional<time_ns> next() const
     {
-        return armed_.empty() ? std::nullopt : std::optional(armed_.front().at);
+        return due_.empty() ? std::nullopt : std::optional(due_.begin()->first);
     }
     // Takes one timer that is due at `now`.
     std::optional<timer_id> take_due(time_ns now)
     {
-        if (armed_.empty() || armed_.front().at > now) {
+        if (due_.empty() || due_.begin()->first > now) {
             return std::nullopt;
         }
-        const timer_id timer = armed_.front().timer;
-        armed_.erase(armed_.begin());
+        const timer_id timer = due_.begin()->second;
+        disarm(timer);
         return timer;
     }
 
 private:
-    struct armed {
-        time_ns at;
-        timer_id timer;
-    };
-    std::vector<armed> armed_;
+    std::map<timer_id, time_ns> at_;
+    std::set<std::pair<time_ns, timer_id>> due_;
 };
 
 } // namespace ufx::ucp::core

@@ -65,7 +65,7 @@ void rig::step(uint64_t ns)
 
 void rig::step_woken(uint64_t ns)
 {
-    engine_->revisit_all();
+    engine_->take_left();
     step(ns);
 }
 

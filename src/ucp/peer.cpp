@@ -376,9 +376,14 @@ void peer::declare_dead(const char *why)
     give_up();
 }
 
+// Without the link the other side, which may be alive, meets a new peer here, that answers.
 void peer::give_up()
 {
     resents_.clear();
+    control_link *link = worker_.control().find_link(uuid());
+    if (link != nullptr && link->remote() == this) {
+        link->finish();
+    }
     event([](core::peer &m, core::time_ns at, core::action_list &out) { m.peer_dead(at, out); });
 }
 

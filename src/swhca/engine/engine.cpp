@@ -77,8 +77,18 @@ void engine::look_again(uint64_t now_ns) noexcept
 // The QPs on which somebody was killed. One in RESET has nothing that could be torn.
 void engine::mend_torn(core &world) noexcept
 {
+    mend_if(world, [this](const qp &one) { return is_completing(shared_, one); });
+    mend_if(world, [](const qp &) { return true; });
+}
+
+template <class Chosen>
+void engine::mend_if(core &world, Chosen chosen) noexcept
+{
     for (uint32_t i = shared_.torn.next(0); i != shared_.torn.none; i = shared_.torn.next(i + 1)) {
         qp &one = shared_.qps[i];
+        if (!chosen(one)) {
+            continue;
+        }
         if (one.in_use && one.state != IBV_QPS_RESET && !memory_.reaches(one.process)) {
             wake_process(shared_, one.process);
             continue;

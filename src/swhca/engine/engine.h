@@ -72,6 +72,8 @@ public:
 
 private:
     void mend_torn(core &world) noexcept;
+    template <class Chosen>
+    void mend_if(core &world, Chosen chosen) noexcept;
     uint64_t finish(core &world, engine_caller by = engine_caller::PROGRAM) noexcept;
     void look_again(uint64_t now_ns) noexcept;
     void wake_if_later(uint32_t process, uint64_t due_ns, engine_caller by) noexcept;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A completion is three steps: the CQE is written, the CQ counts it, and the QP moves on.
-// `completing` says what the first was to be, and where the QP was. The rest of what a QP knows is
-// put in order by the protocol itself: the requester goes back to the oldest packet without an
-// answer, and the responder to the packet that it did not count.
+// `completing` says what the first was to be, and where the QP was. A CQ of which a CQE is not
+// counted takes no other one before it is: engine::mend_torn() has an eye on that. The rest of what
+// a QP knows is put in order by the protocol itself: the requester goes back to the oldest packet
+// without an answer, and the responder to the packet that it did not count.
 #include "settle.h"
 
 #include "swhca/fabric/repair.h"
@@ -86,9 +87,9 @@ struct last_step {
 
 last_step settle_completion(core &world, uint32_t qp_index) noexcept
 {
-    const completing_cqe &what = world.shared.completing;
     qp &one = world.shared.qps[qp_index];
-    if (what.qp != qp_index || !(has_landed(world, what) || is_kept(world.shared, what))) {
+    const completing_cqe &what = one.completing;
+    if (!what.known || !(has_landed(world, what) || is_kept(world.shared, what))) {
         return {};
     }
     if (what.of_send && one.req.head == what.head && one.req.fetched == what.fetched) {
@@ -128,6 +129,9 @@ void settle_responder(core &world, qp &one, bool completed) noexcept
     if (refuses_for_good(resp)) {
         resp.nak_pending = false; // it did not fail: what was refused is refused again
     }
+    for (resource &each : resp.resources) {
+        each.repeated = each.pending; // it may have been answered
+    }
     if (resp.expected_psn != before.psn) {
         resp.receive.held = resp.receive.held && !completed;
         return;
@@ -144,9 +148,10 @@ void settle_responder(core &world, qp &one, bool completed) noexcept
         }
     }
     if (completed || atomic) {
-        resp.expected_psn = psn_add(before.psn, before.packets);
         resp.in_message = resp.nak_sent = resp.nak_pending = false;
-        resp.ack_pending = completed;
+        resp.ack_pending = resp.ack_pending || completed;
+        in_this_order();
+        resp.expected_psn = psn_add(before.psn, before.packets);
         in_this_order();
         resp.receive.held = resp.receive.held && !completed;
         return;
@@ -216,6 +221,12 @@ void settle_datagrams(core &world, qp &one, last_step last) noexcept
 }
 
 } // namespace
+
+bool is_completing(const image &shared, const qp &one) noexcept
+{
+    const completing_cqe &what = one.completing;
+    return what.known && shared.cqs[what.cq].produced == what.produced;
+}
 
 void settle_torn(core &world, uint32_t qp_index) noexcept
 {

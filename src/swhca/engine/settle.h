@@ -12,6 +12,10 @@ namespace ufx::swhca {
 // owner.
 void settle_torn(core &world, uint32_t qp_index) noexcept;
 
+// Whether its last CQE may be written, but is not counted by the CQ. Such a QP is settled before
+// others that complete on this CQ.
+[[nodiscard]] bool is_completing(const image &shared, const qp &one) noexcept;
+
 } // namespace ufx::swhca
 
 #endif

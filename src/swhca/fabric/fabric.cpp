@@ -80,7 +80,6 @@ void init_image(image &shared, const fabric_options &options) noexcept
         init_hca(shared.hcas[i], i, options);
     }
     shared.wire_head = shared.wire_tail = shared.wire_free = no_index;
-    shared.completing.qp = no_index;
     shared.next_mkey = 0x11;
     shared.seed_state = options.seed;
     shared.stepped_ns.store(options.stepped ? ns_per_s : 0, std::memory_order_relaxed);

@@ -269,7 +269,7 @@ struct requester_state {
     uint32_t highest_psn; // one past the highest that was ever sent
     uint32_t reads;       // reads and atomics without an answer
     bool implied_nak;     // data was found lost and is asked for again; no progress since
-    inline_payload inlined; // of the read or atomic that is about to complete
+    inline_payload inlined; // of the read or atomic that completes next, if it lands in the CQE
     uint8_t retries_left;
     uint8_t rnr_left;
     uint64_t ack_deadline_ns; // 0: not running
@@ -313,6 +313,18 @@ struct responder_state {
     resource resources[max_rd_atomic];
 };
 
+// The CQE of a QP that was written last, or is being written, and where the QP was: see settle.cpp.
+struct completing_cqe {
+    bool known; // else there is none
+    uint32_t cq;
+    uint32_t produced;
+    bool of_send;
+    uint32_t head;
+    uint16_t fetched;
+    uint32_t taken;
+    completion what;
+};
+
 struct qp {
     bool in_use;
     uint8_t hca;
@@ -348,19 +360,8 @@ struct qp {
     requester_state req;
     responder_state resp;
     struct counters counters;
+    completing_cqe completing;
     sent_wqe ring[max_outstanding];
-};
-
-// The CQE that was written last, or is being written, and where its QP was: see settle.cpp.
-struct completing_cqe {
-    uint32_t qp; // index, or no_index
-    uint32_t cq;
-    uint32_t produced;
-    bool of_send;
-    uint32_t head;
-    uint16_t fetched;
-    uint32_t taken;
-    completion what;
 };
 
 // A CQE that a fault keeps back.
@@ -401,7 +402,6 @@ struct image {
     // The QPs that the holder of the lock works on, so that its successor knows what may be torn.
     uint32_t working[max_nesting];
     uint32_t working_depth;
-    completing_cqe completing;
     uint64_t seed_state; // of the generator that decides faults
     uint64_t epoch_ns;   // when the fabric was made; times of rules count from it
     // The time of a fabric that its program steps, which nobody else writes; 0: CLOCK_MONOTONIC.
@@ -450,7 +450,7 @@ inline std::span<const qp> used_qps(const image &shared) noexcept
 }
 
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 10;
+inline constexpr uint32_t image_version = 11;
 
 } // namespace ufx::swhca
 

@@ -83,13 +83,14 @@ void fail_later(core &world, qp &one) noexcept
 void overrun(core &world, cq &one) noexcept
 {
     auto index = static_cast<uint32_t>(&one - world.shared.cqs);
-    one.overrun = true;
     raise_cq_event(world, one, IBV_EVENT_CQ_ERR);
     for (qp &user : used_qps(world.shared)) {
         if (user.in_use && (user.send_cq == index || user.recv_cq == index)) {
             fail_later(world, user);
         }
     }
+    in_this_order(); // rather an event too many than a QP that goes on
+    one.overrun = true;
 }
 
 void keep(core &world, uint32_t cq_index, uint64_t due_ns, const completion &what) noexcept;
@@ -160,10 +161,10 @@ void make_error(completion &what, uint8_t syndrome) noexcept
     what.syndrome = syndrome;
 }
 
-void intend(core &world, const qp &one, uint32_t cq_index, const completion &what) noexcept
+void intend(core &world, qp &one, uint32_t cq_index, const completion &what) noexcept
 {
-    completing_cqe &to = world.shared.completing;
-    to.qp = no_index;
+    completing_cqe &to = one.completing;
+    to.known = false;
     in_this_order();
     to.cq = cq_index;
     to.produced = world.shared.cqs[cq_index].produced;
@@ -173,7 +174,7 @@ void intend(core &world, const qp &one, uint32_t cq_index, const completion &wha
     to.taken = one.resp.taken;
     to.what = what;
     in_this_order();
-    to.qp = world.index_of(one);
+    to.known = true;
     in_this_order();
 }
 

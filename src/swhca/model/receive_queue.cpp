@@ -211,8 +211,9 @@ void flush_receive_queue(core &world, qp &one) noexcept
         held.held = false;
     }
     if (one.srq != no_index && !one.last_wqe_reported) {
-        one.last_wqe_reported = true;
         raise_qp_event(world, one, IBV_EVENT_QP_LAST_WQE_REACHED);
+        in_this_order(); // rather an event too many
+        one.last_wqe_reported = true;
     }
 }
 
@@ -224,8 +225,9 @@ void check_srq_limit(core &world, srq &one) noexcept
         return;
     }
     if (static_cast<uint16_t>(posted - one.place.consumed) < one.limit) {
-        one.limit = 0;
         raise_srq_event(world, one, IBV_EVENT_SRQ_LIMIT_REACHED);
+        in_this_order(); // rather an event too many
+        one.limit = 0;
     }
 }
 

@@ -105,8 +105,6 @@ void receive_nak(core &world, qp &one, const packet &what) noexcept
     retry(world, one, what.psn);
 }
 
-// Small data of a WQE that has a CQE may go there, which is written as soon as this is
-// acknowledged.
 bool land_in_cqe(core &world, qp &one, const packet &what, const payload &data) noexcept
 {
     inline_payload &into = one.req.inlined;
@@ -128,7 +126,7 @@ bool land(core &world, qp &one, const sent_wqe &entry, const packet &what,
         !gather(world, one, fetched, offset, what.length, IBV_ACCESS_LOCAL_WRITE, landing)) {
         return false;
     }
-    if (entry.signaled && entry.length > 0 && entry.length <= one.inline_requests) {
+    if (lands_in_cqe(one, entry)) {
         return land_in_cqe(world, one, what, data);
     }
     uint64_t done = 0;

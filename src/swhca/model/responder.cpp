@@ -34,21 +34,32 @@ void refuse(core &world, qp &one, uint32_t psn, uint8_t syndrome) noexcept
         return; // a host that is dead answers nothing
     }
     responder_state &resp = one.resp;
-    if (resp.nak_pending && psn_diff(psn, resp.nak_psn) > 0) {
+    int32_t behind = psn_diff(psn, resp.nak_psn);
+    if (resp.nak_pending && (behind > 0 || (behind == 0 && syndrome == resp.nak_syndrome))) {
         return; // what comes first is refused first
     }
-    resp.nak_pending = true;
+    resp.nak_pending = false;
+    in_this_order();
     resp.nak_psn = psn;
     resp.nak_syndrome = syndrome;
+    in_this_order();
+    resp.nak_pending = true;
     wake(world, one);
+}
+
+// What follows is dropped, so the NAK must be due.
+void refuse_once(core &world, qp &one, uint32_t psn, uint8_t syndrome) noexcept
+{
+    refuse(world, one, psn, syndrome);
+    in_this_order();
+    one.resp.nak_sent = true;
 }
 
 // There is no receive: the request may come again. Till then what follows it is dropped.
 void refuse_not_ready(core &world, qp &one, const packet &what) noexcept
 {
-    one.resp.nak_sent = true;
-    refuse(world, one, what.psn,
-           static_cast<uint8_t>(AETH_RNR_NAK | (one.attr.min_rnr_timer & 0x1f)));
+    refuse_once(world, one, what.psn,
+                static_cast<uint8_t>(AETH_RNR_NAK | (one.attr.min_rnr_timer & 0x1f)));
 }
 
 // Refuses for good.
@@ -91,15 +102,18 @@ bool is_granted(core &world, qp &one, const packet &what, uint32_t length, uint3
     return true;
 }
 
+// The PSN is last: a packet that is not counted comes again, one that is counted is owed an answer.
 void accept(core &world, qp &one, const packet &what, uint32_t psns) noexcept
 {
     responder_state &resp = one.resp;
-    resp.expected_psn = psn_add(resp.expected_psn, psns);
     resp.nak_sent = resp.nak_pending = false;
     if (what.ack_request) {
         resp.ack_pending = true;
         wake(world, one);
     }
+    in_this_order();
+    resp.expected_psn = psn_add(resp.expected_psn, psns);
+    in_this_order();
 }
 
 void write_receive_cqe(core &world, qp &one, const packet &what, uint8_t opcode, uint32_t bytes,
@@ -185,12 +199,12 @@ void receive_send(core &world, qp &one, const packet &what, const payload &data)
         return;
     }
     if (syndrome != 0) {
+        uint8_t answer = syndrome == MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR ? AETH_NAK_INVALID_REQUEST
+                                                                        : AETH_NAK_REMOTE_OPERATION;
+        refuse(world, one, what.psn, answer); // first: after this CQE the packet is not looked at
         write_receive_cqe(world, one, what, MLX5_CQE_RESP_SEND, 0, syndrome);
         one.resp.receive.held = false;
-        fail(world, one, what.psn,
-             syndrome == MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR ? AETH_NAK_INVALID_REQUEST
-                                                            : AETH_NAK_REMOTE_OPERATION,
-             0);
+        fail(world, one, what.psn, answer, 0);
         return;
     }
     one.resp.in_message = !what.last;
@@ -417,8 +431,10 @@ bool send_read_data(core &world, qp &one, resource &slot, uint32_t dst_hca, pack
     if (!transmit(world, what, data)) {
         return false;
     }
-    slot.next += what.packets; // afterwards: who is killed between sends twice
-    slot.pending = slot.next < slot.packets;
+    // Afterwards, and in this order: who is killed between sends twice, but nothing beyond the end.
+    slot.pending = slot.next + what.packets < slot.packets;
+    in_this_order();
+    slot.next += what.packets;
     return true;
 }
 
@@ -461,12 +477,12 @@ void send_ack(core &world, qp &one, uint32_t dst_hca) noexcept
 // Memory has gone in the middle of a read: its rest, and all that follows, is refused.
 void refuse_rest(core &world, qp &one, const resource &slot) noexcept
 {
-    uint32_t psn = psn_add(slot.psn, slot.next);
+    one.resp.ack_pending = false;
+    fail_access(world, one, psn_add(slot.psn, slot.next));
+    in_this_order();
     for (resource &each : one.resp.resources) {
         each.pending = false;
     }
-    one.resp.ack_pending = one.resp.nak_pending = false;
-    fail_access(world, one, psn);
 }
 
 // Answers in the order of PSNs: data of reads and atomics first, then the acknowledgement of what
@@ -522,8 +538,7 @@ void receive_request(core &world, qp &one, const packet &what, const payload &da
     int32_t ahead = psn_diff(what.psn, resp.expected_psn);
     if (ahead > 0) {
         if (!resp.nak_sent) {
-            resp.nak_sent = true;
-            refuse(world, one, resp.expected_psn, AETH_NAK_SEQUENCE);
+            refuse_once(world, one, resp.expected_psn, AETH_NAK_SEQUENCE);
         }
         return;
     }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <infiniband/mlx5dv.h>
-#include <utility>
 
 namespace ufx::swhca {
 
@@ -39,9 +38,8 @@ void retire(core &world, qp &one) noexcept
             return;
         }
         if (entry.signaled) {
-            inline_payload none{};
             complete_send(world, one, entry.opcode, entry.index, entry.length, 0,
-                          entry.read_like ? std::exchange(req.inlined, none) : none);
+                          lands_in_cqe(one, entry) ? req.inlined : inline_payload{});
         }
         req.head++;
     }

@@ -18,6 +18,13 @@ namespace ufx::swhca {
     return one.ring[position % max_outstanding];
 }
 
+// Small data of a WQE that has a CQE may go there, which is written as soon as the data has come.
+[[nodiscard]] inline bool lands_in_cqe(const qp &one, const sent_wqe &entry) noexcept
+{
+    return entry.read_like && entry.signaled && entry.length > 0 &&
+           entry.length <= one.inline_requests;
+}
+
 void start_ack_timer(core &world, qp &one) noexcept;
 
 // Completes what is at the head of the ring and done.

@@ -211,14 +211,6 @@ void set_up_scatter(core &world, const qp_request &want, qp &one) noexcept
     one.inline_requests = requests ? inline_room(cqs[want.send_cq].cqe_bytes) : uint8_t{0};
 }
 
-// What its last completion was says nothing of what comes now.
-void forget_completing(image &shared, uint32_t handle) noexcept
-{
-    if (shared.completing.qp == handle) {
-        shared.completing.qp = no_index;
-    }
-}
-
 // no_index if the table, or the file system, is full.
 uint32_t free_qp(image &shared) noexcept
 {
@@ -308,6 +300,7 @@ int create_qp(core &world, uint32_t context_index, const qp_request &want, uint3
     one.max_inline = want.max_inline;
     set_up_scatter(world, want, one);
     one.events = 0;
+    one.completing.known = false;
     one.counters = {};
     shared.pds[want.pd].users++;
     shared.cqs[want.send_cq].users++;
@@ -335,7 +328,7 @@ int modify_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t mas
     if (int error = check_modify(world, *one, mask, to, attr); error != 0) {
         return error;
     }
-    forget_completing(world.shared, handle);
+    one->completing.known = false; // it says nothing of what comes now
     if (to == IBV_QPS_RESET) {
         world.shared.timers.remove(handle);
         write_held_cqes(world, *one);
@@ -391,7 +384,7 @@ int destroy_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t &a
         return ENOENT;
     }
     write_held_cqes(world, *one);
-    forget_completing(shared, handle);
+    one->completing.known = false;
     shared.timers.remove(handle);
     shared.pending.remove(handle);
     shared.processes[one->process].qps.remove(handle);

@@ -3,6 +3,8 @@
 if SWHCA
 CATCH_TESTS += test_swhca
 test_swhca_SOURCES = \
+	%D%/bystander.cpp \
+	%D%/bystander.h \
 	%D%/companion.cpp \
 	%D%/companion.h \
 	%D%/guard_faults.h \
@@ -20,6 +22,7 @@ test_swhca_SOURCES = \
 	%D%/test_stopped.cpp \
 	%D%/test_killed.cpp \
 	%D%/test_killed_bystander.cpp \
+	%D%/test_killed_answers.cpp \
 	%D%/test_masked_atomics.cpp \
 	%D%/test_parts.cpp \
 	%D%/test_scatter_to_cqe.cpp \

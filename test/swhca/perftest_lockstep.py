@@ -33,7 +33,7 @@ def same_twice(checks, seconds, seed):
     digests = set()
     for mine, peers, environment in KINDS:
         title = f"{mine or 'loopback'} {' '.join(environment.values())}".strip() + f", seed {seed}"
-        words = ("--seconds", seconds, "--seed", str(seed))
+        words = ("--storm", "--seconds", seconds, "--seed", str(seed))
         status, first, text = soak(mine, peers, environment, *words)
         checks.that(status == 0, f"{title}: nothing is wrong", text[-20000:])
         again, second, text = soak(mine, peers, environment, *words)
@@ -86,7 +86,7 @@ def main(words):
     first = int(words[2]) if words[2:] else random.randrange(1 << 32)
     seen = [same_twice(checks, seconds, seed) for seed in range(first, first + seeds)]
     if not words:
-        seen.append({soak("", "", {}, "--seconds", seconds, "--seed", str(first + 1))[1]})
+        seen.append({soak("", "", {}, "--storm", "--seconds", seconds, "--seed", str(first + 1))[1]})
         broken(checks)
         refused(checks)
     all_of_them = set().union(*seen)

@@ -57,6 +57,7 @@ struct options {
     tamper broken = tamper::NONE;
     bool lockstep = false;
     bool calm = false;
+    bool storm = false;
     bool quiet = false;
 };
 
@@ -74,6 +75,7 @@ options parse(int argc, char **argv)
     line.flag("--lockstep", o.lockstep,
               "time is stepped, and a seed repeats everything (with ufx_swhca run --engine step)");
     line.flag("--calm", o.calm, "no faults");
+    line.flag("--storm", o.storm, "faults of more kinds, several at once, some for long");
     line.flag("--quiet", o.quiet, "only the end");
     line.footer(FOOTER);
     line.parse(argc, argv);
@@ -106,7 +108,7 @@ public:
     {
         if (!wanted.calm) {
             trouble_ = std::make_unique<trouble>(oracle_.session(0), oracle_.session(1),
-                                                 wanted.rails);
+                                                 wanted.rails, wanted.storm);
         }
     }
 

@@ -31,6 +31,7 @@ devx_answer::function answer_devx;
 std::vector<ibv_cq *> cqs;
 region_count regions{};
 event_reads reads;
+std::atomic<int> gid_table_reads = 0;
 bool interrupt_read = false;
 bool netdevs_hidden = false;
 unsigned netdev_given = 0;
@@ -220,6 +221,11 @@ event_reads count_event_reads()
     return reads;
 }
 
+int count_gid_table_reads()
+{
+    return gid_table_reads;
+}
+
 held_acknowledgements::held_acknowledgements(std::function<bool()> go)
 {
     const std::lock_guard lock(guard);
@@ -340,6 +346,7 @@ UFX_API int ibv_query_device(ibv_context *context, ibv_device_attr *attr)
 UFX_API int _ibv_query_gid_ex(ibv_context *context, uint32_t port, uint32_t index,
                               ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
+    gid_table_reads += index == 0 ? 1 : 0;
     const int error =
         pass("_ibv_query_gid_ex", _ibv_query_gid_ex, context, port, index, entry, flags, size);
     const std::lock_guard lock(guard);

@@ -46,6 +46,9 @@ struct event_reads {
 };
 [[nodiscard]] event_reads count_event_reads();
 
+// How often a table of GIDs was read.
+[[nodiscard]] int count_gid_table_reads();
+
 // The next reading of an event is interrupted by a signal, so to speak.
 void interrupt_next_event_read();
 

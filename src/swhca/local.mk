@@ -43,6 +43,21 @@ endif
 # it uses of ucs, because it comes into programs that have another one.
 noinst_LTLIBRARIES += libswhca_ucs.la
 nodist_libswhca_ucs_la_SOURCES = unity/swhca_ucs.cpp
+# It is preloaded into the shells and tools around a program too, which have no sanitizer; so it has
+# none either, whatever the program has.
+if SANITIZED
+noinst_LTLIBRARIES += libswhca_plain.la
+nodist_libswhca_plain_la_SOURCES = unity/swhca_base.cpp unity/swhca_model.cpp \
+	unity/swhca_protocol.cpp unity/swhca_abi.cpp unity/swhca_faults.cpp
+libswhca_plain_la_CXXFLAGS = $(AM_CXXFLAGS) -fno-sanitize=all
+SWHCA_SHIM_MODEL = libswhca_plain.la
+SWHCA_SHIM_FLAGS = -fno-sanitize=all
+else
+SWHCA_SHIM_MODEL = libswhca_model.la
+SWHCA_SHIM_FLAGS =
+endif
+libswhca_ucs_la_CXXFLAGS = $(AM_CXXFLAGS) $(SWHCA_SHIM_FLAGS)
+libufx_swhca_la_CXXFLAGS = $(AM_CXXFLAGS) $(SWHCA_SHIM_FLAGS)
 ufxmod_LTLIBRARIES += libufx_swhca.la
 UNIT_swhca_shim = %D%/shim/call_on_stack.cpp %D%/shim/descriptors.cpp %D%/shim/paths.cpp \
 	%D%/shim/process.cpp %D%/shim/stepped_sockets.cpp %D%/shim/store_decoder.cpp %D%/shim/trap.cpp
@@ -57,9 +72,10 @@ SWHCA_SHIM_SOURCES = $(UNIT_swhca_shim) $(UNIT_swhca_signals) $(UNIT_swhca_open)
 	$(UNIT_swhca_calls) $(UNIT_swhca_step) %D%/shim/log.cpp %D%/shim/call_on_stack.h %D%/shim/descriptors.h \
 	%D%/shim/next.h %D%/shim/paths.h %D%/shim/process.h %D%/shim/redirected.h %D%/shim/shield.h %D%/shim/signals.h \
 	%D%/shim/step.h %D%/shim/stepped_sockets.h %D%/shim/store_decoder.h %D%/shim/trap.h
-libufx_swhca_la_LDFLAGS = $(AM_LDFLAGS) $(UFX_LIB_LDFLAGS) -module -avoid-version \
+# Without AM_LDFLAGS: they are the sanitizer's.
+libufx_swhca_la_LDFLAGS = $(UFX_LIB_LDFLAGS) -module -avoid-version \
 	-Wl,--version-script=$(srcdir)/%D%/shim/exports.map
-libufx_swhca_la_LIBADD = libswhca_model.la libswhca_ucs.la $(UFX_SYS_LIBS)
+libufx_swhca_la_LIBADD = $(SWHCA_SHIM_MODEL) libswhca_ucs.la $(UFX_SYS_LIBS)
 nodist_libufx_swhca_la_SOURCES = unity/swhca_shim.cpp unity/swhca_signals.cpp \
 	unity/swhca_open.cpp unity/swhca_stat.cpp unity/swhca_calls.cpp unity/swhca_step.cpp
 EXTRA_libufx_swhca_la_SOURCES = $(SWHCA_SHIM_SOURCES)

@@ -74,7 +74,7 @@ UNIT_ib_verbs = %D%/ib/verbs/rc_verbs.cpp %D%/ib/verbs/send_queue.cpp \
 UCT_IB_SOURCES = $(UNIT_ib_common) $(UNIT_ib_mlx5) $(UNIT_ib_verbs) \
 	%D%/ib/common/address.h %D%/ib/common/am_header.h %D%/ib/common/async_monitor.h \
 	%D%/ib/common/atomic_request.h \
-	%D%/ib/common/config.h %D%/ib/common/device.h %D%/ib/common/gid.h %D%/ib/common/known_routes.h %D%/ib/common/md.h \
+	%D%/ib/common/config.h %D%/ib/common/device.h %D%/ib/common/gid.h %D%/ib/common/kernel_order.h %D%/ib/common/known_routes.h %D%/ib/common/md.h \
 	%D%/ib/common/psn.h %D%/ib/common/qp_table.h %D%/ib/common/rc_ep.h \
 	%D%/ib/common/rc_ep_atomic_impl.h %D%/ib/common/rc_ep_completion_impl.h \
 	%D%/ib/common/rc_ep_impl.h \

@@ -16,13 +16,14 @@ TESTS += %D%/rdma_transports.py %D%/rdma_failover.py
 TESTS += %D%/failover_matrix.py %D%/perftest_soak.py %D%/perftest_lockstep.py
 LONG_TESTS += %D%/rdma_failover_all.py %D%/failover_matrix_all.py %D%/perftest_soak_long.py \
 	%D%/perftest_lockstep_long.py
+SANITIZED_TESTS += %D%/rdma_sanitized.py
 endif
 TESTS += %D%/command_line.py %D%/cleanup.py %D%/verbs_programs.py %D%/perftest_programs.py \
 	%D%/ucx_programs.py %D%/faults_at_work.py
 LONG_TESTS += %D%/perftest_all.py %D%/kill_everywhere.sh
 endif
 dist_noinst_SCRIPTS += %D%/command_line.py %D%/cleanup.py %D%/probes.py %D%/sysfs_programs.py %D%/rdma_transports.py \
-	%D%/rdma_failover.py %D%/rdma_failover_all.py %D%/failover_matrix.py \
+	%D%/rdma_failover.py %D%/rdma_failover_all.py %D%/rdma_sanitized.py %D%/failover_matrix.py \
 	%D%/failover_matrix_all.py %D%/perftest_soak.py %D%/perftest_soak_long.py \
 	%D%/perftest_lockstep.py %D%/perftest_lockstep_long.py %D%/verbs_programs.py \
 	%D%/perftest_programs.py %D%/ucx_programs.py %D%/faults_at_work.py %D%/perftest_all.py \

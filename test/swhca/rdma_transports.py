@@ -5,18 +5,21 @@ one process; and every uct measurement between two, with the data checked."""
 
 import os
 
-from swhca_run import BUILD, Checks, Fabric, need
+from swhca_run import BUILD, LIMIT_S, Checks, Fabric, need
 
 MEASUREMENTS = ("am_lat", "am_bw", "put_lat", "put_bw", "get_lat", "get_bw", "fadd", "cswap")
+CASES_OF_UCP = "[data][tcp]~tcp:*,[rails],[fabric]"
+UCP_RAILS = {"UFX_TEST_RAILS": "mlx5_0:1,mlx5_1:1"}
 
 
-def run_cases(checks, program, *filters, rules=(), environment=None):
+def run_cases(checks, program, *filters, rules=(), environment=None, limit_s=LIMIT_S):
     fabric = Fabric("--hca", "4")
     schedule = os.path.join(fabric.folder, "rules")
     with open(schedule, "w", encoding="utf-8") as lines:
         lines.write("\n".join(rules) + "\n")
     fabric.options = (*fabric.options, "--faults", schedule)
-    status, output = fabric.run(os.path.join(BUILD, program), *filters, environment=environment)
+    status, output = fabric.run(os.path.join(BUILD, program), *filters, environment=environment,
+                                limit_s=limit_s)
     os.remove(schedule)
     name = " with ".join([f"{program} on the software HCA", *rules])
     checks.that(status == 0, name, output[-6000:])
@@ -50,8 +53,7 @@ def main():
         run_cases(checks, "test_ib", "[hca]")
     if os.path.exists(os.path.join(BUILD, "test_ucp")):
         # All operations, and each against each fault, over two rails of rc_mlx5.
-        run_cases(checks, "test_ucp", "[data][tcp]~tcp:*,[rails],[fabric]",
-                  environment={"UFX_TEST_RAILS": "mlx5_0:1,mlx5_1:1"})
+        run_cases(checks, "test_ucp", CASES_OF_UCP, environment=UCP_RAILS)
     for transport in ("rc_mlx5", "rc_verbs"):
         measure(checks, transport)
     checks.end()

@@ -109,10 +109,10 @@ class Fabric:
                                 env=dict(os.environ, **(environment or {})),
                                 start_new_session=True)
 
-    def run(self, *command, **how):
+    def run(self, *command, limit_s=LIMIT_S, **how):
         started = self.start(*command, **how)
         try:
-            output, _ = started.communicate(timeout=LIMIT_S)
+            output, _ = started.communicate(timeout=limit_s)
         finally:
             end_all(started)
         return started.returncode, output

@@ -2,6 +2,8 @@
 // Waits for events, copies them, acknowledges them, posts them.
 #include "async_monitor.h"
 
+#include "kernel_order.h"
+
 #include "ucs/clock.h"
 #include "ucs/log.h"
 
@@ -96,6 +98,7 @@ async_monitor::~async_monitor()
 
 void async_monitor::add(event_mailbox &mailbox)
 {
+    object_made(context_); // the iface's queues
     const std::lock_guard lock(mutex_);
     mailboxes_.push_back(&mailbox);
 }
@@ -171,6 +174,7 @@ bool async_monitor::read_events() noexcept
             }
             return errno == EAGAIN || errno == EWOULDBLOCK;
         }
+        event_read(context_);
         const async_event copy = copy_of(event);
         if (copy.type == IBV_EVENT_PORT_ERR || copy.type == IBV_EVENT_PORT_ACTIVE) {
             active_[copy.port] = copy.type == IBV_EVENT_PORT_ACTIVE;

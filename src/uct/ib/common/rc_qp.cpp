@@ -2,6 +2,8 @@
 // State transitions of RC queue pairs.
 #include "rc_qp.h"
 
+#include "kernel_order.h"
+
 #include "ucs/log.h"
 
 #include <algorithm>
@@ -61,6 +63,7 @@ ucs::result<rc_qp> rc_qp::create(const params &wanted, uint8_t port) noexcept
                  wanted.max_requests, wanted.max_pieces, wanted.max_copied, std::strerror(error));
         return error == ENOMEM ? UFX_ERR_NO_MEMORY : UFX_ERR_IO;
     }
+    object_made(wanted.pd->context);
     rc_qp made(std::move(qp));
     if (const int error = made.initialize(port); error != 0) {
         warn_refused(made.get(), "INIT", error);

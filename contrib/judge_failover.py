@@ -7,8 +7,9 @@
 INPUT is what was sent, OUTPUT what was written (it may be missing), LOG is of --log and REPORT of
 --json. Everything is computed again from INPUT and LOG: this script shares no code with the tool.
 It prints one line a finding and what it counted, and ends with status 0 only if each chunk that
-the sender says it sent arrived exactly once, whole, in order, and OUTPUT is INPUT; and only if the
-report says the same.
+the sender says it sent arrived exactly once, whole, in order, and OUTPUT is INPUT; only if the
+report says the same; and, if faults were scheduled, only if by the report's numbers each was noticed
+and traffic went over to another rail. Status 4: the data are right, but the faults hit nothing.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ import sys
 import zlib
 
 KINDS = ("am", "put", "list")
+STATUS_MISSED = 4  # as of the tool
 ORDERED = ("am", "put")  # a list is announced by a notification, which has no number
 
 
@@ -83,6 +85,17 @@ def read_log(path, judge_of):
     return judge
 
 
+def misses(report):
+    """Why nobody can say that the scheduled faults were survived."""
+    if not report["faults_scheduled"]:
+        return []
+    late = [] if report["faults_applied"] == report["faults_scheduled"] else ["a fault came too late"]
+    unnoticed = [f"the fault of rail {one['rail']} at {one['begin_s']:.3f} s was not noticed"
+                 for one in report["outages"] if one["noticed_us"] is None]
+    still = [] if report["switches"] else ["no traffic went over to another rail"]
+    return [*late, *unnoticed, *still]
+
+
 def sha256(path):
     digest = hashlib.sha256()
     with open(path, "rb") as file:
@@ -122,8 +135,12 @@ def main():
     for finding in judge.findings:
         print(finding)
     print(json.dumps(dict(counts, chunks=len(judge.seen), file_same=same)))
-    print("judged: " + ("every chunk exactly once, the file is the same" if good else "NOT RIGHT"))
-    sys.exit(0 if good else 1)
+    missed = misses(report)
+    for finding in missed:
+        print(finding)
+    words = "every chunk exactly once, the file is the same" if good else "NOT RIGHT"
+    print(f"judged: {words}" + (", but THE FAULTS HIT NOTHING" if good and missed else ""))
+    sys.exit(1 if not good else STATUS_MISSED if missed else 0)
 
 
 main()

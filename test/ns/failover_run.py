@@ -15,6 +15,7 @@ BUILD = os.environ.get("UFX_TEST_BUILDDIR", os.path.join(TOP, "build"))
 PERFTEST = os.environ.get("UFX_TEST_PERFTEST", os.path.join(BUILD, "ufx_perftest"))
 INFO = os.environ.get("UFX_TEST_INFO", os.path.join(BUILD, "ufx_info"))
 JUDGE = os.path.join(TOP, "contrib/judge_failover.py")
+MISSED = 4  # the data are right, but the faults hit nothing: of the tool and of the judge
 INPUT_BYTES = 24 * 1024 * 1024 + 12345  # no multiple of a chunk
 
 
@@ -154,7 +155,10 @@ def check_whole(checks, run):
         checks.that(run.report[name] == 0, f"{name} is 0 (is {run.report[name]})")
     sums = run.sums()
     checks.that(len(sums) == 2 and sums[0] == sums[1], f"sha256sum of both files: {sums}")
-    checks.that(run.judge()[0] == 0, "the independent judge agrees")
+    judged = run.judge()[0]
+    checks.that(judged in (0, MISSED), "the independent judge agrees")
+    if run.status == 0:
+        checks.that(judged == 0, "also that the faults hit")
     left = sorted(os.listdir(run.folder))
     checks.that(left == ["input", "log", "output", "report.json"], f"nothing else is left: {left}")
 

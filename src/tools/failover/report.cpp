@@ -331,6 +331,8 @@ json build(const outcome &run)
                        {"ops_partial", run.stats.partial},
                        {"ops_replayed", run.stats.replayed},
                        {"switches", run.stats.switches},
+                       {"faults_scheduled", run.wanted->faults.size()},
+                       {"faults_applied", story.faults().size()},
                        {"detect_us", microseconds(times.detect)},
                        {"grace_us", microseconds(times.grace)},
                        {"seal_us", microseconds(times.seal)},

@@ -256,13 +256,16 @@ void oracle::post_message(running &one, std::mt19937_64 &chance)
     one.params.field_mask |= UFX_UCP_OP_PARAM_FLAGS;
     one.params.flags = is_eager ? UFX_UCP_OP_AM_EAGER : UFX_UCP_OP_AM_RNDV;
     const message_header header{one.from->next_sent++, one.id};
-    const auto send = [&] {
+    const auto send = [&](running &as) {
         return ufx_ucp_am_send(one.from->session.ep(), MESSAGE, &header, sizeof(header),
-                               one.buffer.data(), one.length, &one.params, nullptr);
+                               as.buffer.data(), as.length, &as.params, nullptr);
     };
-    const ufx_status_t status = tampers(one, tamper::LOSE) ? UFX_OK : send();
+    const ufx_status_t status = tampers(one, tamper::LOSE) ? UFX_OK : send(one);
     if (tampers(one, tamper::DUPLICATE)) {
-        (void)send();
+        // With an end of its own, so that nothing but its coming again can give it away.
+        again_ = std::make_unique<running>(one);
+        again_->params.cb_arg = again_.get();
+        (void)send(*again_);
     }
     one.calls += status != UFX_INPROGRESS ? 1 : 0;
     one.status = status != UFX_INPROGRESS ? status : one.status;
@@ -299,7 +302,7 @@ void oracle::take_message(end &at, const ufx_ucp_am_t &am)
         std::memcpy(&header, am.header, sizeof(header));
     }
     running *one = find(header.id);
-    if (one == nullptr || one->to != &at || am.length != one->length) {
+    if (one == nullptr || one->to != &at || am.length != one->length || one->came != 0) {
         complain("a message that nobody sent, or one that came again: id " +
                  std::to_string(header.id));
         return;

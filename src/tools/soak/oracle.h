@@ -99,9 +99,10 @@ private:
     size_t cells_;
     tamper tamper_;
     lockstep *time_;
+    std::list<std::unique_ptr<running>> running_; // lives longer than the ends, which may end them
+    std::unique_ptr<running> again_;              // what tamper::DUPLICATE sent
     std::array<std::unique_ptr<end>, 2> ends_;
     std::array<hook, 2> hooks_;
-    std::list<std::unique_ptr<running>> running_;
     uint64_t next_id_ = 1;
     std::string complaint_; ///< of a callback
     tally ended_;

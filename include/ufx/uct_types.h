@@ -457,7 +457,7 @@ typedef struct ufx_uct_ep_attr {
     uint64_t acked_bytes;   /**< PROGRESS: monotonic, where the network tells */
     int network_unacked;    /**< PROGRESS: 1 if the network (not the peer's program) owes an ack */
     uint64_t srtt_ns;       /**< PROGRESS: smoothed round-trip time, 0 if unknown */
-    char name[UFX_UCT_DEVICE_NAME_MAX]; /**< for logs: QPN, or local and remote port */
+    char name[UFX_UCT_DEVICE_NAME_MAX]; /**< for logs: QPN and its state, or ports */
 } ufx_uct_ep_attr_t;
 
 /* ---- Tokens and the deferred purge ----------------------------------------------------------*/

@@ -48,6 +48,10 @@ constexpr ucs::config_option<config> rows[] = {
     ucs::option<&config::port_poll>("PORT_POLL", "500ms",
                                     "How often ports are queried beside their events.")
         .range(1ms, 1s),
+    ucs::option<&config::silence_warn>(
+        "SILENCE_WARN", "1s",
+        "Operations that stand still for so long are told in the log, as often.")
+        .range(10ms, 1h),
     ucs::option<&config::am_hold_bytes>("AM_HOLD_BYTES", "16mb",
                                         "Most bytes of early messages that an ep holds.")
         .range(65536, std::int64_t{1} << 40),

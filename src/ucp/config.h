@@ -27,6 +27,7 @@ struct config {
     std::chrono::nanoseconds peer_timeout{};
     std::chrono::nanoseconds stall_min{};
     std::chrono::nanoseconds port_poll{};
+    std::chrono::nanoseconds silence_warn{};
     std::uint64_t am_hold_bytes = 0;
     std::uint32_t pending_max = 0;
     std::uint64_t rndv_thresh = 0;

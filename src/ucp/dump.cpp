@@ -7,6 +7,7 @@
 #include "ucp/ep.h"
 #include "ucp/peer.h"
 #include "ucp/rail.h"
+#include "ucp/silence.h"
 #include "ucp/worker.h"
 
 #include <algorithm>
@@ -58,6 +59,50 @@ core::cause cause_of(const core::rail &r)
     return r.why();
 }
 
+constexpr unsigned shown_operations = 32; // of a lane; there may be thousands
+
+void write_operations(dump_writer &out, const lane &l)
+{
+    unsigned count = 0;
+    out.begin_list("operations");
+    l.owner()->tx.each_posted(l.ref(), [&](const fragment &f) {
+        if (++count > shown_operations) {
+            return;
+        }
+        out.begin_object();
+        out.field("kind", core::name_of(f.kind));
+        if (f.kind == core::op_kind::AM) {
+            out.field("number", f.number);
+        } else {
+            out.field("bytes", f.part.length - f.from);
+            out.hex("remote", f.part.remote + f.from);
+        }
+        out.end_object();
+    });
+    out.end_list();
+}
+
+// What is posted on a rail, by endpoint, and who holds it up.
+void write_posted(dump_writer &out, const worker &w, const rail &r)
+{
+    out.begin_list("posted_by");
+    for (const lane *l : r.lanes()) {
+        if (l->owner() == nullptr || !l->has_outstanding()) {
+            continue;
+        }
+        out.begin_object();
+        out.hex("ep", l->owner()->id());
+        out.field("queue", queue_name(*l));
+        out.field("outstanding", l->outstanding);
+        out.field("outstanding_bytes", l->outstanding_bytes);
+        out.field("standing_ns", standing_ns(*l, w.now()));
+        out.field("held_up_by", name_of(holder_of(w, *l)));
+        write_operations(out, *l);
+        out.end_object();
+    }
+    out.end_list();
+}
+
 void write_rail(dump_writer &out, const worker &w, const rail &r)
 {
     const ufx_ucp_rail_attr_t a = describe_rail(w, r);
@@ -78,6 +123,7 @@ void write_rail(dump_writer &out, const worker &w, const rail &r)
     out.field("outstanding", a.outstanding);
     out.field("failures", a.failures);
     out.field("recoveries", a.recoveries);
+    write_posted(out, w, r);
     out.end_object();
 }
 
@@ -223,6 +269,7 @@ std::string dump_worker(worker &w, ufx_ucp_dump_format_t format)
     dump_writer out(format);
     out.hex("worker", w.uuid());
     out.field("name", w.name());
+    out.field("not_polled_ns", w.now() - std::min(w.now(), w.last_turn()));
     out.begin_list("rails");
     for (const auto &r : w.rails()) {
         write_rail(out, w, *r);

@@ -166,6 +166,20 @@ bool ep::has_open_lane() const
     return std::any_of(lanes_.begin(), lanes_.end(), [](const lane *l) { return l->is_open(); });
 }
 
+std::size_t ep::waiting() const
+{
+    return tx.queued() + (machine_ != nullptr ? machine_->frozen().size() : 0);
+}
+
+void ep::look_whether_it_waits(core::time_ns now)
+{
+    if (waiting() == 0 || has_open_lane()) {
+        waits_since_ = 0;
+    } else if (waits_since_ == 0) {
+        waits_since_ = now;
+    }
+}
+
 void ep::query(ufx_ucp_ep_attr_t &attr) const
 {
     if ((attr.field_mask & UFX_UCP_EP_ATTR_STATE) != 0) {

@@ -58,6 +58,10 @@ public:
     void remove_lane(lane &l);
     void lane_live();
     bool has_open_lane() const;
+    // Operations that no lane has, and since when no lane could take them; 0: one can.
+    std::size_t waiting() const;
+    core::time_ns waits_since() const { return waits_since_; }
+    void look_whether_it_waits(core::time_ns now);
 
     ep_tx tx;
     ep_rx rx;
@@ -138,6 +142,7 @@ private:
     std::vector<event> events_;
     std::vector<event> explained_; // at most one
     std::string name_;
+    core::time_ns waits_since_ = 0;
     std::vector<lane *> lanes_;
 };
 

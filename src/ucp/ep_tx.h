@@ -69,6 +69,16 @@ public:
     bool idle() { return open_.empty() && flushes_.empty(); }
     void lane_gone(lane &over);
     std::size_t queued() const { return queued_; }
+    // Puts, gets and messages without a copy that are posted there and not complete.
+    template <class F>
+    void each_posted(const core::lane_ref &where, F use)
+    {
+        for (const fragment &f : fragments_) {
+            if (f.where == where) {
+                use(f);
+            }
+        }
+    }
 
     // ---- From the rest of the data path ---------------------------------------------------
     void completed(fragment &f, ufx_status_t status);

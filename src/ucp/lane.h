@@ -87,6 +87,8 @@ public:
         std::uint64_t acked = 0;
         core::time_ns since = 0;     // active time of the last sign of life
         core::time_ns seen = 0;      // clock time of it
+        core::time_ns still_since = 0; // clock time since which nothing moves, whoever holds it up
+        bool is_delivered = false;     // the network owes nothing
         double bytes_per_ns = 0;     // measured
         std::uint64_t port_mark = 0; // completed_ops when all of before the port came back is done
         bool had_work = false;

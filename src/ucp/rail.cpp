@@ -49,7 +49,8 @@ ufx_status_t on_data_am(void *arg, void *data, std::size_t length, unsigned flag
 
 rail::rail(worker &w, const device &dev, unsigned index)
     : worker_(w), index_(index), name_(dev.name), interface_(dev.interface),
-      has_netdev_(dev.has_netdev), transport_(dev.transport), md_(dev.md)
+      has_netdev_(dev.has_netdev), transport_(dev.transport), md_(dev.md),
+      silence_(static_cast<core::time_ns>(w.cfg().silence_warn.count()))
 {
 }
 
@@ -337,11 +338,15 @@ void rail::poll(core::time_ns now, core::time_ns active)
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         check_stall(*lanes_[i], now, active);
     }
+    silence_.look(*this, now);
 }
 
 // Active time that may pass without a sign of life.
 core::time_ns rail::stall_limit(const lane &l, const ufx_uct_ep_attr_t &now) const
 {
+    if (mutated(mutant::STALL_WITHIN_FRAGMENT)) {
+        return static_cast<core::time_ns>(worker_.cfg().fragment_time.count()) / 2;
+    }
     const double rate = l.beat.bytes_per_ns > 0 ? l.beat.bytes_per_ns : attr_.bandwidth / 1e9;
     const double ahead = rate > 0 ? 4.0 * static_cast<double>(now.outstanding_bytes) / rate : 0;
     return std::max({static_cast<core::time_ns>(worker_.cfg().stall_min.count()), 4 * now.srtt_ns,
@@ -382,6 +387,10 @@ void rail::check_stall(lane &l, core::time_ns now, core::time_ns active)
         beat.since = active;
         beat.seen = now;
     }
+    if (moved || idle || !beat.had_work) {
+        beat.still_since = now;
+    }
+    beat.is_delivered = attr.network_unacked == 0;
     beat.had_work = !idle || mutated(mutant::STALL_WHEN_IDLE);
     if (moved || excused) {
         beat.asked = false;

@@ -13,6 +13,7 @@
 #include "ucp/core/types.h"
 #include "ucp/handles.h"
 #include "ucp/probe_memory.h"
+#include "ucp/silence.h"
 #include "ucp/uct_owners.h"
 #include "ucs/owner.h"
 #include "ucs/result.h"
@@ -125,6 +126,7 @@ private:
     bool is_lost_ = false;           // its device failed, and is not open again
     core::time_ns next_port_poll_ = 0;
     std::vector<lane *> lanes_;
+    lane_silence silence_;
     probe_memory probes_;
 };
 

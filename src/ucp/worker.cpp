@@ -46,7 +46,7 @@ constexpr unsigned max_debug_sockets = 64;
 
 worker::worker(context &ctx, const ufx_ucp_worker_params_t &params)
     : ctx_(ctx), uuid_(ucs::random_uuid()), pid_(::getpid()), timers_(ucs::now_ns()),
-      last_turn_(ucs::now_ns())
+      last_turn_(ucs::now_ns()), silence_(static_cast<core::time_ns>(cfg().silence_warn.count()))
 {
     if ((params.field_mask & UFX_UCP_WORKER_PARAM_THREAD_MODE) != 0) {
         multi_ = number_of(params.thread_mode) == UFX_UCP_THREAD_MULTI;
@@ -330,6 +330,10 @@ void worker::poll(core::time_ns at)
     for (const auto &p : peers_) {
         p->tick();
     }
+    for (const auto &e : owned_eps_) {
+        e->look_whether_it_waits(at);
+    }
+    silence_.look(*this, at);
     sweep_peers();
     const bool idle =
         !owned_eps_.empty() && std::all_of(owned_eps_.begin(), owned_eps_.end(), [](const auto &e) {

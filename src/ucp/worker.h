@@ -14,6 +14,7 @@
 #include "ucp/handles.h"
 #include "ucp/rail.h"
 #include "ucp/request_pool.h"
+#include "ucp/silence.h"
 #include "ucs/clock.h"
 #include "ucs/event_loop.h"
 #include "ucs/handle_table.h"
@@ -76,6 +77,8 @@ public:
     core::time_ns now() const { return ucs::now_ns(); }
     // Time in which progress was called now and then: silence is measured by it.
     core::time_ns attended_time() const { return attended_; }
+    // Last progress, also of the progress thread.
+    core::time_ns last_turn() const { return last_turn_; }
     // The process was forked since: this worker belongs to the parent.
     bool is_forked() const;
 
@@ -193,6 +196,7 @@ private:
     core::time_ns active_ = 0; // in which progress was called often: stalls are measured by it
     core::time_ns attended_ = 0;
     core::time_ns last_turn_ = 0;
+    queue_silence silence_;
     core::time_ns next_poll_ = 0;
     core::time_ns next_loop_ = 0;
     unsigned quiet_turns_ = 0;

@@ -46,6 +46,7 @@ constexpr std::string_view names[] = {"NONE",
                                       "RETRY_CONDEMNS_RAIL",
                                       "STALL_OF_BUSY_PEER",
                                       "STALL_WHEN_IDLE",
+                                      "STALL_WITHIN_FRAGMENT",
                                       "CONTROL_ONE_WAY"};
 static_assert(std::size(names) == static_cast<std::size_t>(mutant::COUNT));
 

@@ -44,6 +44,7 @@ enum class mutant : std::uint8_t {
     RETRY_CONDEMNS_RAIL,
     STALL_OF_BUSY_PEER,
     STALL_WHEN_IDLE,
+    STALL_WITHIN_FRAGMENT,
     CONTROL_ONE_WAY,
     COUNT
 };

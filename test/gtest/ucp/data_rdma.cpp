@@ -3,8 +3,11 @@
 // on a fabric of two, rails mlx5_0:1 and mlx5_1:1.
 #include "data_pair.h"
 
+#include "ucp/ep.h"
+#include "ucp/lane.h"
 #include "ucp/rail.h"
 #include "ucp/worker.h"
+#include "ucs/log_capture.h"
 
 #include <algorithm>
 #include <chrono>
@@ -282,4 +285,132 @@ TEST_CASE("rdma: a read whose answer is lost is done again, and never taken for 
         CHECK(first_difference(local.data(), local.size(), 5) == local.size());
     }
     command("clear");
+}
+
+TEST_CASE("rdma: a device that gives no completions is told from a program that does not poll",
+          "[.][fabric][T06][T07]")
+{
+    pair_options options = quick(one);
+    options.config.push_back({"SILENCE_WARN", "100ms"});
+    pair p(options);
+    const auto says = [&p](const char *words) {
+        char *text = nullptr;
+        REQUIRE(ufx_ucp_worker_dump(p.a.worker, UFX_UCP_DUMP_JSON, &text) == UFX_OK);
+        const bool found = std::strstr(text, words) != nullptr;
+        ufx_ucp_dump_release(text);
+        return found;
+    };
+    REQUIRE(p.until([&] { return p.all_lanes_live(); }));
+    const ufx::ucs::log_capture log;
+    std::vector<std::byte> local(4 * kb);
+    fill(local.data(), local.size(), 1);
+    waiter w;
+    command("hca 0 stall-cq");
+    put(p, w, local);
+    p.progress();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!says("\"held_up_by\":\"poller\"") && std::chrono::steady_clock::now() < end) {
+    }
+    CHECK(says("\"held_up_by\":\"poller\""));
+    CHECK(log.count("stand still on") == 0);
+    CHECK(p.until([&] {
+        return says("\"held_up_by\":\"device\"") && log.count("stand still on mlx5_0:1 qp 0x") != 0;
+    }));
+    CHECK(log.count(" RTS, the oldest for") != 0);
+    CHECK(says("{\"kind\":\"PUT\",\"bytes\":4096"));
+    command("hca 0 unstall-cq");
+    REQUIRE(p.until_done(w));
+    CHECK(w.status == UFX_OK);
+}
+
+TEST_CASE("rdma: a lane that still holds what its device swallowed before a port flap is replaced",
+          "[.][fabric][T04]")
+{
+    pair_options options; // the retries outlast the flap, and nothing else makes anybody look
+    options.devices = both;
+    options.config = {{"RAIL_GRACE", "60s"}, {"STALL_MIN", "60s"}, {"PEER_TIMEOUT", "600s"}};
+    pair p(options);
+    const auto epoch = [&p](unsigned rail) {
+        ufx::ucp::core::epoch_t newest = 0;
+        for (const ufx::ucp::lane *l : ufx::ucp::ep::of(p.a.ep).lanes()) {
+            newest = l->port().index() == rail ? std::max(newest, l->ref().epoch) : newest;
+        }
+        return newest;
+    };
+    REQUIRE(p.until([&] { return p.all_lanes_live(); }));
+    const auto first = epoch(0), second = epoch(1);
+    std::vector<std::byte> local(256 * kb);
+    fill(local.data(), local.size(), 1);
+    command("hca 1 swallow");
+    waiter w;
+    put(p, w, local);
+    command("hca 0 port-down' 'hca 1 port-down' 'at 10ms hca 0 port-up' 'at 10ms hca 1 port-up");
+    REQUIRE(p.until_done(w));
+    CHECK(w.status == UFX_OK);
+    CHECK(first_difference(p.b.memory, local.size(), 1) == local.size());
+    REQUIRE(p.until([&] { return all_up(p) && p.all_lanes_live(); }));
+    CHECK(epoch(0) == first);
+    CHECK(epoch(1) > second);
+    command("clear");
+}
+
+// Not by the clock: rail 0 is never away and always full, so that what rail 1 carries beside it
+// says how fast both are.
+TEST_CASE("rdma: after its port was away a pair does all that it is given, and as fast as before",
+          "[.][fabric][T15]")
+{
+    pair p(quick(both));
+    command("rate 1Gb/s");
+    std::vector<std::byte> local(256 * kb);
+    fill(local.data(), local.size(), 1);
+    std::deque<waiter> waiters;
+    const auto give = [&] {
+        while (!waiters.empty() && waiters.front().is_done()) {
+            CHECK(waiters.front().status == UFX_OK);
+            CHECK(waiters.front().calls == 1);
+            waiters.pop_front();
+        }
+        while (waiters.size() < 32) {
+            put(p, waiters.emplace_back(), local);
+        }
+    };
+    const auto carried = [&p](unsigned rail) {
+        return ufx::ucp::worker::of(p.a.worker).rails()[rail]->count.tx_bytes;
+    };
+    // How much faster both rails are than rail 0 alone.
+    const auto speed = [&](std::uint64_t megabytes) {
+        const std::uint64_t before[] = {carried(0), carried(1)};
+        REQUIRE(p.until([&] {
+            give();
+            return carried(0) + carried(1) >= before[0] + before[1] + (megabytes << 20);
+        }));
+        return static_cast<double>(carried(0) + carried(1) - before[0] - before[1]) /
+               static_cast<double>(carried(0) - before[0]);
+    };
+    speed(16);                                       // until the queues are full
+    const double before = std::min(speed(200), 2.0); // the rails are of the same rate
+    CHECK(before > 1.9);
+    command("hca 1 port-down");
+    REQUIRE(p.until([&] {
+        give();
+        return !all_up(p);
+    }));
+    speed(16);
+    command("hca 1 port-up");
+    REQUIRE(p.until([&] {
+        give();
+        return all_up(p);
+    }));
+    double after = 0;
+    for (int i = 0; i < 10 && after < 0.98 * before; ++i) {
+        speed(16); // queues fill, and it comes back step by step
+        after = speed(200);
+    }
+    CHECK(after >= 0.98 * before);
+    for (waiter &w : waiters) {
+        REQUIRE(p.until_done(w));
+        CHECK(w.status == UFX_OK);
+    }
+    CHECK(first_difference(p.b.memory, local.size(), 1) == local.size());
+    command("rate 0b/s");
 }

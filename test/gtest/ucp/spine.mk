@@ -10,5 +10,6 @@ TEST_UCP_SPINE_SOURCES = \
 	%D%/spine_network.cpp \
 	%D%/spine_process.cpp \
 	%D%/spine_rails.cpp \
+	%D%/spine_silence.cpp \
 	%D%/spine_traffic.h \
 	%D%/spine_wire.cpp

@@ -165,9 +165,9 @@ ufx_status_t rc_ep<Hw>::query(ufx_uct_ep_attr_t *attr) noexcept
         attr->tx_token_len = token_len;
     }
     if ((attr->field_mask & UFX_UCT_EP_ATTR_LOCAL_NAME) != 0) {
-        std::snprintf(attr->name, sizeof(attr->name), "%s:%u qp 0x%06x",
+        std::snprintf(attr->name, sizeof(attr->name), "%s:%u qp 0x%06x %s",
                       this->iface().domain().dev().name().c_str(), this->iface().port().number(),
-                      qpn_);
+                      qpn_, qp_.state_name());
     }
     return status;
 }

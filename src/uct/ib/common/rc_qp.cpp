@@ -173,4 +173,16 @@ ucs::result<uint32_t> rc_qp::final_psn() const noexcept
     return attr.rq_psn;
 }
 
+const char *rc_qp::state_name() const noexcept
+{
+    static constexpr const char *names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    if (!exists()) {
+        return "gone";
+    }
+    const bool known = ibv_query_qp(get(), &attr, IBV_QP_STATE, &init) == 0;
+    return known && attr.qp_state <= IBV_QPS_ERR ? names[attr.qp_state] : "in an unknown state";
+}
+
 } // namespace ufx::uct::ib

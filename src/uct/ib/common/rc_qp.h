@@ -53,6 +53,9 @@ public:
     // The same, if the device says that it is broken: then no packet can move it.
     [[nodiscard]] ucs::result<uint32_t> final_psn() const noexcept;
 
+    // RTS, ERR, ... as the device says now; "gone" if it is not there. For logs: asks the kernel.
+    [[nodiscard]] const char *state_name() const noexcept;
+
     [[nodiscard]] uint32_t number() const noexcept { return qp_->qp_num; }
 
     [[nodiscard]] ibv_qp *get() const noexcept { return qp_.get(); }

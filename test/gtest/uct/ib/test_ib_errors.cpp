@@ -22,7 +22,7 @@ std::string number_of(ufx_uct_ep_h ep)
     REQUIRE(ufx_uct_ep_query(ep, &attr) == UFX_OK);
     const char *number = std::strstr(attr.name, "qp 0x");
     REQUIRE(number != nullptr);
-    return number;
+    return {number, std::strlen("qp 0x000000")};
 }
 
 bool works(rc_pair &pair)
@@ -212,5 +212,29 @@ TEST_CASE(
         command("hca mlx5_0 clear-gid 6 silent");
         command("hca mlx5_0 clear-gid 4 silent");
         CHECK(chosen.device_address() == first);
+    });
+}
+
+TEST_CASE("rc: the name of an ep tells its queue pair, and the state that has now", "[.][hca][T06]")
+{
+    for_each_rc([](const uct_resource &resource) {
+        rc_pair pair(resource);
+        const auto name = [&] {
+            ufx_uct_ep_attr_t attr{};
+            attr.field_mask = UFX_UCT_EP_ATTR_LOCAL_NAME;
+            REQUIRE(ufx_uct_ep_query(pair.ep, &attr) == UFX_OK);
+            return std::string(attr.name);
+        };
+        const std::string alive = name();
+        CHECK(alive.starts_with("mlx5_0:1 qp 0x"));
+        CHECK(alive.ends_with(" RTS"));
+        command(rc_pair::sent_by(pair.ep) + "qp-error");
+        CHECK(name() == alive.substr(0, alive.size() - 3) + "ERR");
+        REQUIRE(pair.wait([&] { return pair.a().errors != 0; }));
+        {
+            const failing_call call("ibv_query_qp", EIO);
+            CHECK(name().ends_with("in an unknown state"));
+        }
+        pair.close_source();
     });
 }

@@ -15,6 +15,7 @@ UNIT_swhca_protocol = %D%/engine/engine.cpp %D%/engine/link.cpp %D%/engine/membe
 	%D%/engine/settle.cpp \
 	 %D%/faults/faults.cpp \
 	%D%/model/requester.cpp %D%/model/requester_answers.cpp %D%/model/responder.cpp \
+	%D%/model/responder_reads.cpp %D%/model/responder_verdict.cpp \
 	%D%/model/send_queue.cpp %D%/model/send_ring.cpp
 UNIT_swhca_abi = %D%/abi/command.cpp %D%/abi/event_pipe.cpp %D%/abi/uverbs_file.cpp \
 	%D%/abi/uverbs_objects.cpp %D%/abi/uverbs_qp.cpp
@@ -28,7 +29,7 @@ SWHCA_MODEL_SOURCES = $(UNIT_swhca_base) $(UNIT_swhca_model) $(UNIT_swhca_protoc
 	%D%/fabric/port_files.h %D%/fabric/repair.h %D%/fabric/wakeup.h %D%/faults/faults.h %D%/faults/rule.h %D%/faults/schedule.h %D%/faults/vocabulary.h \
 	%D%/model/completion_queue.h %D%/model/core.h %D%/model/datagram.h %D%/model/device.h \
 	%D%/model/events.h %D%/model/lookup.h %D%/model/payload.h %D%/model/queue_pair.h \
-	%D%/model/receive_queue.h %D%/model/requester.h %D%/model/responder.h \
+	%D%/model/receive_queue.h %D%/model/requester.h %D%/model/responder.h %D%/model/responder_reads.h %D%/model/responder_verdict.h \
 	%D%/model/send_queue.h %D%/model/send_ring.h %D%/model/verbs.h \
 	%D%/wire/cqe.h %D%/wire/packet.h %D%/wire/wqe.h
 if UNITY

@@ -11,7 +11,7 @@
 #include "swhca/model/payload.h"
 #include "swhca/model/queue_pair.h"
 #include "swhca/model/receive_queue.h"
-#include "swhca/model/responder.h"
+#include "swhca/model/responder_reads.h"
 #include "swhca/model/send_queue.h"
 #include "swhca/model/send_ring.h"
 

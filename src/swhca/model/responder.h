@@ -10,9 +10,6 @@ namespace ufx::swhca {
 
 void receive_request(core &world, qp &one, const packet &what, const payload &data) noexcept;
 
-// The read or atomic that was remembered last.
-[[nodiscard]] resource &newest_resource(qp &one) noexcept;
-
 // Sends the answers that are due. True if it stopped for fairness and has more.
 [[nodiscard]] bool run_responder(core &world, qp &one) noexcept;
 

@@ -5,7 +5,7 @@ if SWHCA
 if HAVE_IBVERBS
 check_PROGRAMS += swhca_probe
 swhca_probe_SOURCES = %D%/probe.cpp %D%/probe.h %D%/probe_descriptors.cpp \
-	%D%/probe_queues.cpp \
+	%D%/probe_queues.cpp %D%/probe_regions.cpp \
 	%D%/probe_signals.cpp %D%/probe_threads.cpp
 swhca_probe_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
 swhca_probe_LDADD = $(IBVERBS_LIBS)

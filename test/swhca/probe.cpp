@@ -216,7 +216,8 @@ int main(int count, char **words)
     std::string_view wanted(count == 2 ? words[1] : "--list");
     for (std::span<const probe_case> cases :
          {std::span<const probe_case>(descriptor_cases), std::span<const probe_case>(queue_cases),
-          std::span<const probe_case>(signal_cases), std::span<const probe_case>(thread_cases),
+          std::span<const probe_case>(region_cases), std::span<const probe_case>(signal_cases),
+          std::span<const probe_case>(thread_cases),
           std::span<const probe_case>(scheduled_cases)}) {
         for (const probe_case &each : cases) {
             if (wanted == each.name) {

@@ -46,6 +46,8 @@ public:
 
     [[nodiscard]] ibv_context *context() { return context_; }
 
+    [[nodiscard]] ibv_pd *domain() { return domain_; }
+
     [[nodiscard]] ibv_cq *queue() { return queue_; }
 
     [[nodiscard]] ibv_comp_channel *channel() { return channel_; }
@@ -88,7 +90,8 @@ struct probe_case {
 };
 
 extern const std::array<probe_case, 8> descriptor_cases;
-extern const std::array<probe_case, 2> queue_cases;
+extern const std::array<probe_case, 3> queue_cases;
+extern const std::array<probe_case, 3> region_cases;
 extern const std::array<probe_case, 1> scheduled_cases; // not for every fabric, so not listed
 extern const std::array<probe_case, 9> signal_cases;
 extern const std::array<probe_case, 4> thread_cases;

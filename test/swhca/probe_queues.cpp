@@ -114,10 +114,42 @@ verdict time_of_day()
     return right ? nullptr : "a completion tells another time of day";
 }
 
+// How long an event waits is tested where the clock stands still.
+verdict moderated_events()
+{
+    probe one;
+    one.connect_pair();
+    ibv_device_attr_ex can{};
+    if (ibv_query_device_ex(one.context(), nullptr, &can) != 0 ||
+        can.cq_mod_caps.max_cq_count == 0 || can.cq_mod_caps.max_cq_period == 0) {
+        return "the device moderates no events";
+    }
+    ibv_modify_cq_attr want{};
+    want.attr_mask = IBV_CQ_ATTR_MODERATE;
+    want.moderate.cq_count = 10;
+    want.moderate.cq_period = can.cq_mod_caps.max_cq_period;
+    if (ibv_modify_cq(one.queue(), &want) != 0) {
+        return "events could not be moderated";
+    }
+    if (ibv_req_notify_cq(one.queue(), 0) != 0 || !one.write()) {
+        return "nothing could be written";
+    }
+    ibv_cq *told = nullptr;
+    void *context = nullptr;
+    if (ibv_get_cq_event(one.channel(), &told, &context) != 0 || told != one.queue()) {
+        return "the event of fewer completions never came";
+    }
+    ibv_ack_cq_events(one.queue(), 1);
+    want.moderate.cq_period = static_cast<uint16_t>(can.cq_mod_caps.max_cq_period + 1);
+    return ibv_modify_cq(one.queue(), &want) != 0 ? nullptr
+                                                  : "a period beyond the longest is taken";
+}
+
 } // namespace
 
-const std::array<probe_case, 2> queue_cases = {{
+const std::array<probe_case, 3> queue_cases = {{
     {"large-entries", large_entries},
+    {"moderated-events", moderated_events},
     {"time-of-day", time_of_day},
 }};
 

@@ -131,6 +131,8 @@ int uverbs_file::plain(command_reader &in)
         return dealloc_pd(in);
     case IB_USER_VERBS_CMD_REG_MR:
         return reg_mr(in);
+    case IB_USER_VERBS_CMD_REREG_MR:
+        return rereg_mr(in);
     case IB_USER_VERBS_CMD_DEREG_MR:
         return dereg_mr(in);
     case IB_USER_VERBS_CMD_CREATE_AH:
@@ -171,6 +173,8 @@ int uverbs_file::extended(command_reader &in)
         return query_device_extended(in);
     case IB_USER_VERBS_EX_CMD_CREATE_CQ:
         return create_cq_extended(in);
+    case IB_USER_VERBS_EX_CMD_MODIFY_CQ:
+        return modify_cq(in);
     case IB_USER_VERBS_EX_CMD_CREATE_QP:
         return create_qp_extended(in);
     case IB_USER_VERBS_EX_CMD_MODIFY_QP:
@@ -249,6 +253,8 @@ int uverbs_file::query_device_extended(command_reader &in)
     reply.response_length = sizeof(reply);
     reply.timestamp_mask = UINT64_MAX;
     reply.hca_core_clock = 1000000; // kHz: CQE timestamps count nanoseconds
+    reply.cq_moderation_caps.max_cq_moderation_count = max_cq_count;
+    reply.cq_moderation_caps.max_cq_moderation_period = max_cq_period_us;
     mlx5_ib_query_device_resp driver{};
     driver.response_length = sizeof(driver);
     driver.flags = MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD;

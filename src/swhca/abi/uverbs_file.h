@@ -64,6 +64,7 @@ private:
     [[nodiscard]] int alloc_pd(command_reader &in);
     [[nodiscard]] int dealloc_pd(command_reader &in);
     [[nodiscard]] int reg_mr(command_reader &in);
+    [[nodiscard]] int rereg_mr(command_reader &in);
     [[nodiscard]] int dereg_mr(command_reader &in);
     [[nodiscard]] int create_ah(command_reader &in);
     [[nodiscard]] int create_channel(command_reader &in);
@@ -71,6 +72,7 @@ private:
     [[nodiscard]] int create_cq_extended(command_reader &in);
     [[nodiscard]] int make_cq(const ib_uverbs_ex_create_cq &core, const mlx5_ib_create_cq &driver,
                               uint32_t &handle);
+    [[nodiscard]] int modify_cq(command_reader &in);
     [[nodiscard]] int destroy_cq(command_reader &in);
     [[nodiscard]] int create_srq(command_reader &in);
     [[nodiscard]] int modify_srq(command_reader &in);

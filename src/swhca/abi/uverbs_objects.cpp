@@ -12,6 +12,13 @@
 
 namespace ufx::swhca {
 
+namespace {
+
+constexpr uint32_t writes =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+} // namespace
+
 int uverbs_file::alloc_pd(command_reader &in)
 {
     ib_uverbs_alloc_pd request{};
@@ -45,8 +52,6 @@ int uverbs_file::reg_mr(command_reader &in)
     if (request.length == 0 || (request.start & 0xfff) != (request.hca_va & 0xfff)) {
         return EINVAL;
     }
-    constexpr uint32_t writes =
-        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     if (!is_accessible(request.start, request.length, (request.access_flags & writes) != 0)) {
         return EFAULT;
     }
@@ -56,6 +61,49 @@ int uverbs_file::reg_mr(command_reader &in)
     uint32_t &handle = reply.mr_handle;
     uint32_t &key = reply.lkey;
     int error = model([&](core &world) { return register_mr(world, context_, want, handle, key); });
+    reply.rkey = reply.lkey;
+    return error != 0 ? error : in.reply(memory_, reply);
+}
+
+// Its key stays; what is not to be changed is not looked at.
+int uverbs_file::rereg_mr(command_reader &in)
+{
+    ib_uverbs_rereg_mr request{};
+    if (!in.read(request)) {
+        return EINVAL;
+    }
+    constexpr uint32_t known =
+        IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+    bool moves = (request.flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+    if (request.flags == 0 || (request.flags & ~known) != 0 ||
+        (moves && (request.length == 0 || (request.start & 0xfff) != (request.hca_va & 0xfff)))) {
+        return EINVAL;
+    }
+    mr_request want{};
+    ib_uverbs_rereg_mr_resp reply{};
+    uint32_t &key = reply.lkey;
+    if (int error = model([&](core &world) {
+            return describe_mr(world, context_, request.mr_handle, want, key);
+        });
+        error != 0) {
+        return error;
+    }
+    if (moves) {
+        want.start = request.start;
+        want.length = request.length;
+        want.iova = request.hca_va;
+    }
+    if ((request.flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
+        want.access = request.access_flags;
+    }
+    if ((request.flags & IBV_REREG_MR_CHANGE_PD) != 0) {
+        want.pd = request.pd_handle;
+    }
+    if (!is_accessible(want.start, want.length, (want.access & writes) != 0)) {
+        return EFAULT;
+    }
+    int error =
+        model([&](core &world) { return change_mr(world, context_, request.mr_handle, want); });
     reply.rkey = reply.lkey;
     return error != 0 ? error : in.reply(memory_, reply);
 }
@@ -198,6 +246,22 @@ int uverbs_file::create_cq_extended(command_reader &in)
     mlx5_ib_create_cq_resp more{};
     more.cqn = reply.base.cq_handle + 1;
     return error != 0 ? error : in.reply(memory_, reply, more);
+}
+
+int uverbs_file::modify_cq(command_reader &in)
+{
+    ib_uverbs_ex_modify_cq request{};
+    if (!in.read(request)) {
+        return EINVAL;
+    }
+    if (request.attr_mask != IBV_CQ_ATTR_MODERATE) {
+        return EOPNOTSUPP;
+    }
+    uint32_t handle = request.cq_handle;
+    auto [count, period_us] = request.attr;
+    return model([&, count = count, period_us = period_us](core &world) {
+        return moderate_cq(world, context_, handle, count, period_us);
+    });
 }
 
 int uverbs_file::destroy_cq(command_reader &in)

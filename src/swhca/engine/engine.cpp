@@ -112,6 +112,7 @@ uint64_t engine::finish(core &world, engine_caller by) noexcept
     next_ns = std::min(next_ns, run_all_timers(world, by));
     next_ns = std::min(next_ns, deliver_due(world));
     check_arms(world);
+    next_ns = std::min(next_ns, raise_waiting_events(world));
     if (!shared_.pending.empty()) {
         next_ns = world.now_ns;
     }

@@ -135,6 +135,12 @@ struct channel {
     uint32_t users;
 };
 
+// When an event comes that was asked for: see moderate_cq().
+struct cq_moderation {
+    uint16_t count;
+    uint16_t period_us;
+};
+
 struct cq {
     bool in_use;
     bool ignore_overrun;
@@ -156,6 +162,9 @@ struct cq {
     uint32_t armed_at;     // the consumer index that the arm word named, as `produced` counts
     uint32_t solicited_at; // `produced` after the last solicited CQE
     uint32_t events;       // completion events written
+    cq_moderation moderation;
+    uint32_t unreported;   // completions since the event that waits could have been raised
+    uint64_t event_due_ns; // of that event; 0: none waits
     uint32_t async_events;
 };
 
@@ -409,6 +418,7 @@ struct image {
 
     shared_bitmap<max_qps> pending; // QPs with work; any process adds
     shared_bitmap<max_qps> timers;  // QPs with a running timer
+    shared_bitmap<max_cqs> moderated; // CQs whose event waits
     shared_bitmap<max_qps> torn;    // QPs whose engine was killed; another makes them whole
 
     uint32_t qps_used; // of `qps`; what is behind was never in use and has no memory yet
@@ -450,7 +460,7 @@ inline std::span<const qp> used_qps(const image &shared) noexcept
 }
 
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 11;
+inline constexpr uint32_t image_version = 12;
 
 } // namespace ufx::swhca
 

@@ -11,6 +11,7 @@
 #include "swhca/faults/faults.h"
 #include "ucs/bytes.h"
 
+#include <algorithm>
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
@@ -70,6 +71,27 @@ void notify(core &world, cq &one) noexcept
     raise_completion_event(world, one);
     in_this_order(); // rather an event too many
     one.armed = false;
+    one.unreported = 0;
+    one.event_due_ns = 0;
+}
+
+// The event that is due for `count` completions more comes now, or waits.
+void report(core &world, cq &one, uint32_t count) noexcept
+{
+    if (one.moderation.period_us == 0) {
+        notify(world, one);
+        return;
+    }
+    one.unreported += count;
+    if (one.moderation.count != 0 && one.unreported >= one.moderation.count) {
+        notify(world, one);
+    } else if (one.event_due_ns == 0) {
+        constexpr uint64_t ns_per_us = 1000;
+        world.shared.moderated.add(static_cast<uint32_t>(&one - world.shared.cqs));
+        in_this_order();
+        one.event_due_ns = world.now_ns + one.moderation.period_us * ns_per_us;
+        wake_process(world.shared, owner_of(world, one)); // this one may not live so long
+    }
 }
 
 void fail_later(core &world, qp &one) noexcept
@@ -139,7 +161,7 @@ void write_cqe(core &world, cq &one, const completion &what) noexcept
     }
     look_at_arm(world, one);
     if (one.armed && (!one.armed_solicited || what.solicited || error)) {
-        notify(world, one);
+        report(world, one, 1);
     }
 }
 
@@ -231,9 +253,28 @@ void check_arm(core &world, cq &one) noexcept
 {
     look_at_arm(world, one);
     uint32_t newest = one.armed_solicited ? one.solicited_at : one.produced;
-    if (one.armed && static_cast<int32_t>(newest - one.armed_at) > 0) {
-        notify(world, one);
+    auto before = static_cast<int32_t>(newest - one.armed_at); // completions that were there
+    if (one.armed && one.event_due_ns == 0 && before > 0) {
+        report(world, one, static_cast<uint32_t>(before));
     }
+}
+
+uint64_t raise_waiting_events(core &world) noexcept
+{
+    uint64_t next_ns = UINT64_MAX;
+    shared_bitmap<max_cqs> &waiting = world.shared.moderated;
+    for (uint32_t i = waiting.next(0); i != waiting.none; i = waiting.next(i + 1)) {
+        cq &one = world.shared.cqs[i];
+        if (one.in_use && one.event_due_ns > world.now_ns) {
+            next_ns = std::min(next_ns, one.event_due_ns);
+            continue;
+        }
+        if (one.in_use && one.event_due_ns != 0) {
+            notify(world, one);
+        }
+        waiting.remove(i);
+    }
+    return next_ns;
 }
 
 void write_held_cqes(core &world, const qp &of) noexcept

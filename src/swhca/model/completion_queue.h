@@ -21,6 +21,9 @@ void complete(core &world, qp &one, uint32_t cq_index, completion what) noexcept
 // poll a few at a time.
 void check_arm(core &world, cq &one) noexcept;
 
+// Raises the events that waited for more completions; returns when the next is due, or UINT64_MAX.
+uint64_t raise_waiting_events(core &world) noexcept;
+
 // Writes the CQEs whose time has come; returns when the next is due, or UINT64_MAX.
 uint64_t release_held_cqes(core &world) noexcept;
 

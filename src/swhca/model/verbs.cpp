@@ -32,6 +32,22 @@ int injected(core &world, uint32_t context_index, fault_action action) noexcept
     return injected_errno(world, world.shared.contexts[context_index].hca, 0, action);
 }
 
+// 0 if such a region may be.
+int check_mr(const mr_request &want) noexcept
+{
+    constexpr uint32_t needs_local = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    if ((want.access & ~(known_access | optional_access)) != 0) {
+        return EOPNOTSUPP; // zero-based, memory windows, on-demand paging, huge pages
+    }
+    if ((want.access & needs_local) != 0 && (want.access & IBV_ACCESS_LOCAL_WRITE) == 0) {
+        return EINVAL;
+    }
+    if (want.start + want.length < want.start || want.iova + want.length < want.iova) {
+        return EINVAL;
+    }
+    return 0;
+}
+
 } // namespace
 
 int open_context(core &world, uint32_t hca_index, int async_fd, uint32_t &context_index)
@@ -114,15 +130,8 @@ int register_mr(core &world, uint32_t context_index, const mr_request &want, uin
     if (domain == nullptr) {
         return ENOENT;
     }
-    constexpr uint32_t needs_local = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-    if ((want.access & ~(known_access | optional_access)) != 0) {
-        return EOPNOTSUPP; // zero-based, memory windows, on-demand paging, huge pages
-    }
-    if ((want.access & needs_local) != 0 && (want.access & IBV_ACCESS_LOCAL_WRITE) == 0) {
-        return EINVAL;
-    }
-    if (want.start + want.length < want.start || want.iova + want.length < want.iova) {
-        return EINVAL;
+    if (int error = check_mr(want); error != 0) {
+        return error;
     }
     for (uint32_t tries = 0; tries < max_mrs; tries++) {
         uint32_t number = world.shared.next_mkey++;
@@ -139,6 +148,38 @@ int register_mr(core &world, uint32_t context_index, const mr_request &want, uin
         }
     }
     return ENOMEM;
+}
+
+int describe_mr(core &world, uint32_t context_index, uint32_t handle, mr_request &out,
+                uint32_t &key)
+{
+    const mr *one = lookup(world.shared.mrs, context_index, handle);
+    if (one == nullptr) {
+        return ENOENT;
+    }
+    out = {one->pd, one->access, one->start, one->length, one->iova};
+    key = one->key;
+    return 0;
+}
+
+int change_mr(core &world, uint32_t context_index, uint32_t handle, const mr_request &want)
+{
+    mr *one = lookup(world.shared.mrs, context_index, handle);
+    pd *domain = lookup(world.shared.pds, context_index, want.pd);
+    if (one == nullptr || domain == nullptr) {
+        return ENOENT;
+    }
+    if (int error = check_mr(want); error != 0) {
+        return error;
+    }
+    world.shared.pds[one->pd].users--;
+    domain->users++;
+    one->pd = want.pd;
+    one->access = want.access & known_access;
+    one->start = want.start;
+    one->length = want.length;
+    one->iova = want.iova;
+    return 0;
 }
 
 int deregister_mr(core &world, uint32_t context_index, uint32_t handle)
@@ -250,6 +291,20 @@ int create_cq(core &world, uint32_t context_index, const cq_request &want, uint3
     return 0;
 }
 
+int moderate_cq(core &world, uint32_t context_index, uint32_t handle, uint32_t count,
+                uint32_t period_us)
+{
+    cq *one = lookup(world.shared.cqs, context_index, handle);
+    if (one == nullptr) {
+        return ENOENT;
+    }
+    if (count > max_cq_count || period_us > max_cq_period_us) {
+        return EINVAL;
+    }
+    one->moderation = {static_cast<uint16_t>(count), static_cast<uint16_t>(period_us)};
+    return 0;
+}
+
 int destroy_cq(core &world, uint32_t context_index, uint32_t handle, uint32_t &completion_events,
                uint32_t &async_events)
 {
@@ -261,6 +316,7 @@ int destroy_cq(core &world, uint32_t context_index, uint32_t handle, uint32_t &c
         return EBUSY;
     }
     forget_held_cqes(world, handle);
+    world.shared.moderated.remove(handle);
     world.shared.processes[world.shared.contexts[context_index].process].cqs.remove(handle);
     completion_events = one->events;
     async_events = one->async_events;

@@ -27,6 +27,11 @@ struct mr_request {
 };
 [[nodiscard]] int register_mr(core &world, uint32_t context_index, const mr_request &want,
                               uint32_t &handle, uint32_t &key);
+// What it is now, and what it becomes, with the same key.
+[[nodiscard]] int describe_mr(core &world, uint32_t context_index, uint32_t handle, mr_request &out,
+                              uint32_t &key);
+[[nodiscard]] int change_mr(core &world, uint32_t context_index, uint32_t handle,
+                            const mr_request &want);
 [[nodiscard]] int deregister_mr(core &world, uint32_t context_index, uint32_t handle);
 
 // What the kernel says of a path that leaves by this port: 0, or an errno.
@@ -51,6 +56,12 @@ struct cq_request {
 };
 [[nodiscard]] int create_cq(core &world, uint32_t context_index, const cq_request &want,
                             uint32_t &handle);
+inline constexpr uint32_t max_cq_count = 0xffff;
+inline constexpr uint32_t max_cq_period_us = 0xfff;
+// An event that is asked for waits until `count` completions have come (0: any number), but not
+// longer than `period_us` after the first of them; with a period of 0 it does not wait.
+[[nodiscard]] int moderate_cq(core &world, uint32_t context_index, uint32_t handle, uint32_t count,
+                              uint32_t period_us);
 // Both answer how many events were raised, less what `unread` says was never read.
 [[nodiscard]] int destroy_cq(core &world, uint32_t context_index, uint32_t handle,
                              uint32_t &completion_events, uint32_t &async_events);

@@ -118,7 +118,8 @@ wqe_error parse_data(ucs::byte_reader &in, uint32_t total, send_wqe &out) noexce
 {
     while (in.remaining() >= wqe_segment_bytes) {
         uint32_t word = in.be32();
-        if ((word & MLX5_INLINE_SEG) != 0) {
+        // No provider writes inline data of no bytes: that word is the length of 2 GB as it is.
+        if (word > MLX5_INLINE_SEG) {
             uint32_t length = word & ~static_cast<uint32_t>(MLX5_INLINE_SEG);
             if (length > in.remaining() || out.sge_count > 0 || out.is_inline) {
                 return wqe_error::BAD_INLINE;
@@ -130,8 +131,7 @@ wqe_error parse_data(ucs::byte_reader &in, uint32_t total, send_wqe &out) noexce
             return wqe_error::NONE;
         }
         data_segment &sge = out.sges[out.sge_count++];
-        // A length of 0 means 2 GB in hardware; no provider writes it, and none is sent here.
-        sge.length = word & 0x7fffffff;
+        sge.length = word;
         sge.lkey = in.be32();
         sge.va = be64(in);
         out.length += sge.length;

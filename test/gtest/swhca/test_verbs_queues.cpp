@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <vector>
 
 namespace ufx::test {
@@ -160,6 +161,76 @@ TEST_CASE("swhca: QPs with an SRQ that go to ERR tell of their last WQE")
     right.connect(peer);
     REQUIRE(right.to_state(err) == 0);
     CHECK(events_of(b) == std::vector<uint32_t>{last_wqe});
+}
+
+TEST_CASE(
+    "swhca: an event that is moderated waits for its count or for its period, then comes once")
+{
+    constexpr uint32_t count = 3;
+    constexpr uint32_t period_us = 100;
+    constexpr uint64_t ns_per_us = 1000;
+    pair on;
+    auto moderate = [&](uint32_t of, uint32_t us) {
+        return on.fabric.command([&](swhca::core &world) {
+            return swhca::moderate_cq(world, on.a.context, on.a.cq, of, us);
+        });
+    };
+    auto write = [&](uint32_t times) {
+        for (uint32_t i = 0; i < times; i++) {
+            on.left.write(on.from, 8, on.to);
+        }
+        on.fabric.step();
+        while (on.a.poll()) {
+        }
+    };
+    REQUIRE(moderate(count, period_us) == 0);
+    on.a.arm();
+    write(count - 1);
+    CHECK_FALSE(on.a.next_completion_event());
+    on.fabric.step((period_us - 1) * ns_per_us);
+    CHECK_FALSE(on.a.next_completion_event());
+
+    SECTION("its period is over")
+    {
+        on.fabric.step(ns_per_us);
+    }
+    SECTION("its count is there")
+    {
+        write(1);
+    }
+    CHECK(on.a.next_completion_event());
+    on.fabric.step(period_us * ns_per_us);
+    write(count);
+    CHECK_FALSE(on.a.next_completion_event()); // it was not asked for
+
+    on.a.arm();
+    write(count);
+    CHECK(on.a.next_completion_event());
+    REQUIRE(moderate(count, 0) == 0);
+    on.a.arm();
+    write(1);
+    CHECK(on.a.next_completion_event());
+    CHECK(moderate(swhca::max_cq_count + 1, 0) == EINVAL);
+    CHECK(moderate(0, swhca::max_cq_period_us + 1) == EINVAL);
+}
+
+TEST_CASE("swhca: an engine knows when a moderated event is due, and a CQ that is gone raises none")
+{
+    pair on;
+    REQUIRE(on.fabric.command([&](swhca::core &world) {
+        return swhca::moderate_cq(world, on.a.context, on.a.cq, 0, 50);
+    }) == 0);
+    on.a.arm();
+    on.left.write(on.from, 8, on.to);
+    on.fabric.step();
+    CHECK(on.fabric.shared().next_due_ns.load() == on.fabric.now_ns + 50'000);
+    REQUIRE(on.left.destroy() == 0);
+    uint32_t ignored = 0;
+    REQUIRE(on.fabric.command([&](swhca::core &world) {
+        return swhca::destroy_cq(world, on.a.context, on.a.cq, ignored, ignored);
+    }) == 0);
+    on.fabric.step(100'000);
+    CHECK_FALSE(on.a.next_completion_event());
 }
 
 } // namespace ufx::test

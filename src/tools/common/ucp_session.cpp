@@ -157,15 +157,20 @@ ufx_ucp_failover_stats_t ucp_session::failover_stats() const
     return stats;
 }
 
+ufx_ucp_request_h ucp_session::begin_close(ufx_ucp_close_mode_t mode)
+{
+    ufx_ucp_request_h request = nullptr;
+    if (ep_ != nullptr && ufx_ucp_ep_close(ep_, mode, nullptr, &request) != UFX_INPROGRESS) {
+        request = nullptr;
+    }
+    ep_ = nullptr;
+    return request;
+}
+
 void ucp_session::close(ufx_ucp_close_mode_t mode, int timeout_ms)
 {
-    if (ep_ == nullptr) {
-        return;
-    }
-    ufx_ucp_request_h request = nullptr;
-    const ufx_status_t status = ufx_ucp_ep_close(ep_, mode, nullptr, &request);
-    ep_ = nullptr;
-    if (status != UFX_INPROGRESS) {
+    const ufx_ucp_request_h request = begin_close(mode);
+    if (request == nullptr) {
         return;
     }
     const uint64_t deadline = now_ns() + static_cast<uint64_t>(timeout_ms) * 1000000u;

@@ -67,6 +67,8 @@ public:
     std::vector<ufx_ucp_rail_attr_t> rails() const;
     ufx_ucp_failover_stats_t failover_stats() const;
 
+    /** Closes the endpoint; the request is the caller's to free, NULL: it is closed. */
+    ufx_ucp_request_h begin_close(ufx_ucp_close_mode_t mode);
     /** Closes the endpoint; gives up waiting after `timeout_ms`. */
     void close(ufx_ucp_close_mode_t mode, int timeout_ms);
 

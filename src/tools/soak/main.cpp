@@ -29,6 +29,7 @@ constexpr uint64_t S = 1'000'000'000;
 constexpr uint64_t PATIENCE_NS = 60 * S; ///< after the last fault, for what is open
 constexpr uint64_t REPORT_NS = 10 * S;
 constexpr uint64_t CHECK_NS = 5 * S; ///< between two looks at all memory
+constexpr uint64_t LIMIT_NS = S / 10; ///< so long at most the same number at a time
 constexpr unsigned CELLS = 2048;
 
 constexpr const char *FOOTER = R"(
@@ -102,7 +103,8 @@ options parse(int argc, char **argv)
 class run {
 public:
     explicit run(const options &wanted)
-        : wanted_(wanted), chance_(wanted.seed), misfortune_(wanted.seed + 1),
+        : wanted_(wanted), limit_(wanted.outstanding), chance_(wanted.seed),
+          misfortune_(wanted.seed + 1),
           time_(wanted.lockstep ? std::make_unique<lockstep>(wanted.seed) : nullptr),
           oracle_(wanted.rails, CELLS, wanted.broken, time_.get())
     {
@@ -118,7 +120,8 @@ public:
         const uint64_t end = begin + static_cast<uint64_t>(wanted_.seconds * 1e9);
         uint64_t next_report = begin + REPORT_NS, next_check = begin + CHECK_NS;
         for (uint64_t now = begin; now < end && !interrupted(); now = ufx_ucs_time_ns()) {
-            while (oracle_.open() < wanted_.outstanding) {
+            choose_limit(now);
+            while (oracle_.open() < limit_) {
                 oracle_.post(chance_);
             }
             turn(now);
@@ -130,6 +133,9 @@ public:
             }
             if (now >= next_check) {
                 settle();
+                if (wanted_.storm) {
+                    reconnect();
+                }
                 next_check = ufx_ucs_time_ns() + CHECK_NS;
             }
         }
@@ -164,6 +170,32 @@ public:
     }
 
 private:
+    /** How many operations at a time; in a storm that changes, and now and then there is nothing.
+     */
+    void choose_limit(uint64_t now)
+    {
+        if (wanted_.storm && now >= next_limit_) {
+            const auto some = static_cast<unsigned>(misfortune_() % (wanted_.outstanding + 1));
+            limit_ = misfortune_() % 4 == 0 ? wanted_.outstanding : some;
+            next_limit_ = now + misfortune_() % LIMIT_NS;
+        }
+    }
+
+    /** As often as not while something fails. */
+    void reconnect()
+    {
+        const uint64_t limit = ufx_ucs_time_ns() + PATIENCE_NS;
+        if (trouble_ != nullptr && misfortune_() % 2 == 0) {
+            trouble_->hurry();
+        }
+        oracle_.reconnect([&] {
+            turn(ufx_ucs_time_ns());
+            if (ufx_ucs_time_ns() > limit) {
+                throw tool_error("the endpoint does not close, or not connect again", EXIT_VERDICT);
+            }
+        });
+    }
+
     void turn(uint64_t now)
     {
         if (trouble_ != nullptr) {
@@ -198,6 +230,8 @@ private:
     }
 
     options wanted_;
+    unsigned limit_; ///< operations at a time
+    uint64_t next_limit_ = 0;
     std::mt19937_64 chance_, misfortune_; ///< operations; faults
     std::unique_ptr<lockstep> time_;      ///< NULL: the machine's
     oracle oracle_;

@@ -3,6 +3,7 @@
 #include "tools/soak/oracle.h"
 
 #include "tools/common/error.h"
+#include "tools/common/signals.h"
 
 #include <algorithm>
 #include <cstring>
@@ -46,22 +47,26 @@ bool holds(const unsigned char *from, size_t length, uint64_t id)
 } // namespace
 
 struct oracle::running {
-    enum class kind { PUT, PUT_LIST, GET, GET_LIST, EAGER, RENDEZVOUS, ADD, FLUSH };
+    enum class kind { PUT, PUT_LIST, GET, GET_LIST, EAGER, RENDEZVOUS, ADD, FLUSH, FENCED };
 
     const char *name() const
     {
-        static constexpr const char *names[] = {"put",   "put list",   "get", "get list",
-                                                "message", "rendezvous", "add", "flush"};
+        static constexpr const char *names[] = {"put",      "put list", "get",
+                                                "get list", "message",  "rendezvous",
+                                                "add",      "flush",    "fenced put"};
         return names[static_cast<size_t>(what)];
     }
-    bool moves() const { return what <= kind::GET_LIST; }
-    bool is_put() const { return what == kind::PUT || what == kind::PUT_LIST; }
+    bool moves() const { return what <= kind::GET_LIST || what == kind::FENCED; }
+    bool is_put() const
+    {
+        return what == kind::PUT || what == kind::PUT_LIST || what == kind::FENCED;
+    }
     bool awaits_peer() const
     {
         return what == kind::PUT_LIST || what == kind::GET_LIST || what == kind::EAGER ||
                what == kind::RENDEZVOUS;
     }
-    bool has_ended() const { return calls != 0 && (!awaits_peer() || came != 0); }
+    bool has_ended() const { return calls >= parts && (!awaits_peer() || came != 0); }
 
     kind what{};
     uint64_t id = 0;
@@ -71,6 +76,7 @@ struct oracle::running {
     std::vector<unsigned char> received;    ///< of a rendezvous
     uint64_t result = 0;
     ufx_ucp_op_params_t params = {};
+    unsigned parts = 1; ///< that end by a call each
     unsigned calls = 0;
     ufx_status_t status = UFX_OK;
     unsigned came = 0; ///< messages or notifications
@@ -102,15 +108,42 @@ oracle::oracle(const std::array<std::string, 2> &rails, size_t cells, tamper how
         check(ufx_ucp_worker_set_am_handler(worker, MESSAGE, on_message, &hooks_[i]), "handler");
         check(ufx_ucp_worker_set_notify_handler(worker, on_notice, &hooks_[i]), "handler");
     }
+    connect([this] { progress(); });
+}
+
+void oracle::connect(const std::function<void()> &turn)
+{
     ends_[0]->session.connect(ends_[1]->session.address());
     while (ends_[1]->session.ep() == nullptr) {
-        progress();
+        turn();
         ends_[0]->session.throw_if_failed();
+        throw_if_interrupted();
     }
     for (unsigned i = 0; i < ends_.size(); ++i) {
         ends_[i]->key = std::make_unique<ucp_remote_key>(ends_[i]->session.ep(),
                                                          ends_[1 - i]->memory.key());
     }
+}
+
+void oracle::reconnect(const std::function<void()> &turn)
+{
+    std::array<ufx_ucp_request_h, 2> closing{};
+    for (unsigned i = 0; i < ends_.size(); ++i) {
+        ends_[i]->key.reset();
+        closing[i] = ends_[i]->session.begin_close(UFX_UCP_CLOSE_FLUSH);
+    }
+    for (const ufx_ucp_request_h each : closing) {
+        while (each != nullptr && ufx_ucp_request_check(each) == UFX_INPROGRESS) {
+            turn();
+            throw_if_interrupted();
+        }
+        if (each != nullptr) {
+            const ufx_status_t status = ufx_ucp_request_check(each);
+            ufx_ucp_request_free(each);
+            check(status, "cannot close");
+        }
+    }
+    connect(turn);
 }
 
 oracle::~oracle()
@@ -149,7 +182,7 @@ void oracle::on_done(void *arg, ufx_ucp_request_h, const ufx_ucp_completion_t *h
 {
     auto &one = *static_cast<running *>(arg);
     ++one.calls;
-    one.status = how->status;
+    one.status = one.status == UFX_OK ? how->status : one.status;
     if (one.time != nullptr) {
         one.time->note("done", one.id);
     }
@@ -178,7 +211,7 @@ void oracle::post(std::mt19937_64 &chance)
     const bool is_first = chance() % 2 == 0;
     one.from = ends_[is_first ? 0 : 1].get();
     one.to = ends_[is_first ? 1 : 0].get();
-    one.what = static_cast<running::kind>(chance() % 8);
+    one.what = static_cast<running::kind>(chance() % 9);
     one.id = next_id_;
     one.time = time_;
     one.params.field_mask = UFX_UCP_OP_PARAM_CB;
@@ -189,7 +222,9 @@ void oracle::post(std::mt19937_64 &chance)
     }
     ++next_id_;
     running_.push_back(std::move(made)); // a notification may come before the call returns
-    if (one.moves()) {
+    if (one.what == running::kind::FENCED) {
+        post_fenced(one);
+    } else if (one.moves()) {
         post_move(one, one.is_put(), one.awaits_peer());
     } else if (one.what == running::kind::ADD) {
         post_add(one, chance);
@@ -244,6 +279,27 @@ void oracle::post_move(running &one, bool is_put, bool notifies)
     }
     one.calls += status != UFX_INPROGRESS ? 1 : 0;
     one.status = status != UFX_INPROGRESS ? status : one.status;
+}
+
+/** Two puts to the same place, of which the second must stay. */
+void oracle::post_fenced(running &one)
+{
+    const ufx_ucp_ep_h ep = one.from->session.ep();
+    const uint64_t remote = reinterpret_cast<uintptr_t>(one.to->memory.data()) + one.cell * CELL;
+    one.buffer.resize(2 * one.length);
+    fill(one.buffer.data(), one.length, ~one.id);
+    fill(one.buffer.data() + one.length, one.length, one.id);
+    one.parts = 2;
+    for (unsigned i = 0; i < one.parts; ++i) {
+        if (i == 1) {
+            check(ufx_ucp_ep_fence(ep), "cannot fence");
+        }
+        const ufx_status_t status =
+            ufx_ucp_put(ep, one.buffer.data() + i * one.length, one.length, remote,
+                        one.from->key->handle(), &one.params, nullptr);
+        one.calls += status != UFX_INPROGRESS ? 1 : 0;
+        one.status = status != UFX_INPROGRESS && one.status == UFX_OK ? status : one.status;
+    }
 }
 
 void oracle::post_message(running &one, std::mt19937_64 &chance)
@@ -377,7 +433,7 @@ void oracle::retire(running &one)
 {
     const std::string what = std::string(one.name()) + " " + std::to_string(one.id) + " of " +
                              std::to_string(one.length) + " bytes: ";
-    if (one.calls != 1 || one.status != UFX_OK) {
+    if (one.calls != one.parts || one.status != UFX_OK) {
         throw tool_error(what + "ended " + std::to_string(one.calls) + " times, with " +
                              ufx_ucs_status_name(one.status),
                          EXIT_VERDICT);

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -49,6 +50,11 @@ public:
     size_t open() const { return running_.size(); }
     /** Looks at what has ended. Throws what is wrong. */
     void reap();
+    /**
+     * Closes both ends of the endpoint and makes another one. Once nothing is open.
+     * @param turn  progresses; called until all is done
+     */
+    void reconnect(const std::function<void()> &turn);
     /** All memory, once nothing is open. Throws what is wrong. */
     void check_all() const;
     /** The rails of both ends, where they are not what they should be. */
@@ -75,11 +81,13 @@ private:
     struct running;
     struct arrival;
 
+    void connect(const std::function<void()> &turn);
     end &other(const end &one) { return &one == ends_[0].get() ? *ends_[1] : *ends_[0]; }
     bool tampers(const running &one, tamper how);
     bool take_cells(running &one, end &target, std::mt19937_64 &chance);
     void post_move(running &one, bool is_put, bool notifies);
     void post_message(running &one, std::mt19937_64 &chance);
+    void post_fenced(running &one);
     void post_add(running &one, std::mt19937_64 &chance);
     void retire(running &one);
     void take_message(end &at, const ufx_ucp_am_t &am);

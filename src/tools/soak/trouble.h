@@ -27,6 +27,8 @@ public:
 
     /** Begins and ends what is due. */
     void step(uint64_t now, std::mt19937_64 &chance);
+    /** The next one begins with the next step. */
+    void hurry() { due_ = 1; }
     /** Ends all of it. */
     void mend();
 

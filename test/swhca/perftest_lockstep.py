@@ -3,7 +3,7 @@
 """`ufx_perftest soak --lockstep`: a seed does the same each time, over each kind of rails; what fails is
 repeated by the command that it prints; and who may not have a fabric that is stepped.
 
-    perftest_lockstep.py [SECONDS [SEEDS [FIRST]]]      of each run, which is done twice (5, 1, random)"""
+    perftest_lockstep.py [SECONDS [SEEDS [FIRST]]]      of each run, which is done twice (3, 1, random)"""
 
 import os
 import random
@@ -81,7 +81,7 @@ def refused(checks):
 def main(words):
     need("ibv_devinfo")
     checks = Checks()
-    seconds = words[0] if words else "5"
+    seconds = words[0] if words else "3"
     seeds = int(words[1]) if words[1:] else 1
     first = int(words[2]) if words[2:] else random.randrange(1 << 32)
     seen = [same_twice(checks, seconds, seed) for seed in range(first, first + seeds)]

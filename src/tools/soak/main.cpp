@@ -27,6 +27,7 @@ constexpr const char *LOOPBACK_RAILS = "lo:127.0.0.1,lo:127.0.0.2";
 constexpr double SECONDS_MAX = 7 * 86400;
 constexpr uint64_t S = 1'000'000'000;
 constexpr uint64_t PATIENCE_NS = 60 * S; ///< after the last fault, for what is open
+constexpr uint64_t RETURN_NS = 180 * S;  ///< of all rails: UFX_RAIL_HOLDOFF_MAX is 60 s
 constexpr uint64_t REPORT_NS = 10 * S;
 constexpr uint64_t CHECK_NS = 5 * S; ///< between two looks at all memory
 constexpr uint64_t LIMIT_NS = S / 10; ///< so long at most the same number at a time
@@ -140,6 +141,9 @@ public:
             }
         }
         settle();
+        if (time_ != nullptr) {
+            await_rails();
+        }
     }
 
     std::string state() const { return oracle_.state(); }
@@ -207,6 +211,20 @@ private:
         }
         oracle_.progress();
         oracle_.reap();
+    }
+
+    /** Every rail is used again, once nothing fails any more. */
+    void await_rails()
+    {
+        const uint64_t limit = ufx_ucs_time_ns() + RETURN_NS;
+        while (!oracle_.all_rails_up()) {
+            oracle_.progress();
+            oracle_.reap();
+            throw_if_interrupted();
+            if (ufx_ucs_time_ns() > limit) {
+                throw tool_error("a rail does not come back, though all is mended", EXIT_VERDICT);
+            }
+        }
     }
 
     /** All that is open ends, and all memory is looked at. */

@@ -506,6 +506,16 @@ void oracle::check_all() const
     }
 }
 
+bool oracle::all_rails_up() const
+{
+    return std::all_of(ends_.begin(), ends_.end(), [](const auto &each) {
+        const auto rails = each->session.rails();
+        return std::all_of(rails.begin(), rails.end(), [](const ufx_ucp_rail_attr_t &rail) {
+            return rail.state == UFX_UCP_RAIL_UP;
+        });
+    });
+}
+
 std::string oracle::state() const
 {
     std::string text;

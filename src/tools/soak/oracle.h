@@ -57,6 +57,7 @@ public:
     void reconnect(const std::function<void()> &turn);
     /** All memory, once nothing is open. Throws what is wrong. */
     void check_all() const;
+    bool all_rails_up() const;
     /** The rails of both ends, where they are not what they should be. */
     std::string state() const;
 

@@ -46,19 +46,6 @@ void for_each_rail(const worker &w, unsigned index, F &&use)
     }
 }
 
-// Why it is in its state: that it was drained says nothing of a DOWN rail, but what drained it
-// does.
-core::cause cause_of(const core::rail &r)
-{
-    const core::transitions &history = r.history();
-    for (unsigned i = history.size(); r.why() == core::cause::DRAINED && i-- > 0;) {
-        if (history[i].to == core::rail_state::DRAINING) {
-            return history[i].why;
-        }
-    }
-    return r.why();
-}
-
 constexpr unsigned shown_operations = 32; // of a lane; there may be thousands
 
 void write_operations(dump_writer &out, const lane &l)
@@ -227,6 +214,17 @@ void write_failover(dump_writer &out, const ufx_ucp_failover_stats_t &s)
 }
 
 } // namespace
+
+core::cause cause_of(const core::rail &r)
+{
+    const core::transitions &history = r.history();
+    for (unsigned i = history.size(); r.why() == core::cause::DRAINED && i-- > 0;) {
+        if (history[i].to == core::rail_state::DRAINING) {
+            return history[i].why;
+        }
+    }
+    return r.why();
+}
 
 ufx_ucp_rail_attr_t describe_rail(const worker &w, const rail &r)
 {

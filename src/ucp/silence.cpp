@@ -5,11 +5,13 @@
 #include "ucp/core/ep.h"
 #include "ucp/core/peer.h"
 #include "ucp/core/resend.h"
+#include "ucp/dump.h"
 #include "ucp/ep.h"
 #include "ucp/lane.h"
 #include "ucp/peer.h"
 #include "ucp/rail.h"
 #include "ucp/worker.h"
+#include "ucs/entry.h"
 
 #include <algorithm>
 
@@ -36,12 +38,36 @@ std::string rail_states(const ep &e)
 {
     std::string text;
     for (const core::rail_id id : e.remote().machine().rail_ids()) {
+        if (e.remote().is_crossed(id)) {
+            continue;
+        }
         const core::rail &one = *e.remote().machine().find_rail(id);
         const rail *port = e.remote().local_port(id);
         text += std::string(text.empty() ? "" : ", ") + (port != nullptr ? port->name() : "rail") +
-                " " + core::name_of(one.state()) + " by " + core::name_of(one.why());
+                " " + core::name_of(one.state()) + " by " + core::name_of(cause_of(one));
     }
     return text.empty() ? "no rail" : text;
+}
+
+void warn_of(const rail &of, const lane &worst, unsigned count, core::time_ns now)
+{
+    ufx_uct_ep_attr_t posted{};
+    posted.field_mask = UFX_UCT_EP_ATTR_OUTSTANDING;
+    (void)ufx_uct_ep_query(worst.uct(), &posted);
+    const held_up_by whom = holder_of(of.home(), worst);
+    ufx_warn("%s: ep 0x%lx: %lu operations of %lu bytes stand still on %s, the oldest for at least "
+             "%llu ms, held up by the %s%s",
+             of.name().c_str(), worst.ref().ep, posted.outstanding_ops, posted.outstanding_bytes,
+             queue_name(worst).c_str(), to_ms(standing_ns(worst, now)), name_of(whom),
+             others(count, "lanes").c_str());
+}
+
+void warn_of(const ep &worst, unsigned count, core::time_ns now)
+{
+    ufx_warn("ep 0x%lx: %zu operations wait for a rail, since %llu ms: %s%s", worst.id(),
+             worst.waiting(), to_ms(now - worst.waits_since()),
+             worst.has_peer() ? rail_states(worst).c_str() : "the peer is not connected",
+             others(count, "endpoints").c_str());
 }
 
 } // namespace
@@ -97,15 +123,8 @@ void lane_silence::look(const rail &of, core::time_ns now)
     if (worst == nullptr || !rate_.allow(now)) {
         return;
     }
-    ufx_uct_ep_attr_t posted{};
-    posted.field_mask = UFX_UCT_EP_ATTR_OUTSTANDING;
-    (void)ufx_uct_ep_query(worst->uct(), &posted);
-    const held_up_by whom = holder_of(of.home(), *worst);
-    ufx_warn("%s: ep 0x%lx: %lu operations of %lu bytes stand still on %s, the oldest for at least "
-             "%llu ms, held up by the %s%s",
-             of.name().c_str(), worst->ref().ep, posted.outstanding_ops, posted.outstanding_bytes,
-             queue_name(*worst).c_str(), to_ms(standing_ns(*worst, now)), name_of(whom),
-             others(count, "lanes").c_str());
+    // Without memory for the line there is none this time.
+    (void)ucs::guard([&] { warn_of(of, *worst, count, now); });
 }
 
 void queue_silence::look(const worker &of, core::time_ns now)
@@ -124,10 +143,7 @@ void queue_silence::look(const worker &of, core::time_ns now)
     if (worst == nullptr || !rate_.allow(now)) {
         return;
     }
-    ufx_warn("ep 0x%lx: %zu operations wait for a rail, since %llu ms: %s%s", worst->id(),
-             worst->waiting(), to_ms(now - worst->waits_since()),
-             worst->has_peer() ? rail_states(*worst).c_str() : "the peer is not connected",
-             others(count, "endpoints").c_str());
+    (void)ucs::guard([&] { warn_of(*worst, count, now); });
 }
 
 } // namespace ufx::ucp

@@ -207,8 +207,8 @@ TEST_CASE("fake: operations that no rail can take are told in the log too", "[sp
     const std::string line = line_with(log, "wait for a rail");
     INFO(line);
     CHECK(has(line, ": 2 operations wait for a rail, since 1"));
-    CHECK(has(line, "quiet0 "));
-    CHECK(has(line, "quiet1 "));
+    CHECK(has(line, " ms: quiet0 DRAINING by PORT_DOWN, quiet1 DRAINING by PORT_DOWN"));
+    CHECK(line.ends_with(" by PORT_DOWN")); // no other rail
     for (const char *rail : {"rail0", "rail1"}) {
         s.p.set_link(s.p.a, rail, true);
     }

@@ -266,7 +266,7 @@ TEST_CASE("fake: a put that takes 8 s at its rail's rate makes no rail SUSPECT",
     constexpr std::size_t size = std::size_t{64} << 20;
     constexpr double rate = 125e6 / 16;
     constexpr std::uint64_t fragment_ms = 10;
-    constexpr std::size_t mtu = fake::device_options{}.mtu;
+    const double mtu = static_cast<double>(fake::device_options().mtu);
     pair_options options = silent_rails(1, "50ms", rate);
     options.memory_size = size;
     silent_pair s(options);

@@ -27,7 +27,7 @@ inline void set_remote(op_record &record, uint64_t remote_addr, ufx_uct_rkey_t r
 
 inline void set_iov(op_record &record, const ufx_uct_iov_t *iov, size_t count) noexcept
 {
-    record.iov_count = static_cast<uint32_t>(count);
+    record.iov_count = static_cast<uint16_t>(count);
     record.length = iov_bytes(iov, count);
     std::memcpy(record.payload(), iov, count * sizeof(*iov));
 }
@@ -46,9 +46,9 @@ inline void set_iov(op_record &record, const ufx_uct_iov_t *iov, size_t count) n
     record->header_length = sizeof(header);
     record->length = length;
     record->comp = nullptr;
-    std::memcpy(record->data, &header, sizeof(header));
+    std::memcpy(record->data(), &header, sizeof(header));
     if (length != 0) {
-        std::memcpy(record->data + sizeof(header), payload, length);
+        std::memcpy(record->data() + sizeof(header), payload, length);
     }
     queue.commit(*record, sizeof(header) + length);
     return record;
@@ -63,7 +63,7 @@ inline void fill_am_bcopy(op_queue &queue, op_record &record, uint8_t id, size_t
     record.comp = nullptr;
     record.length = length;
     queue.commit(record, prefix + length);
-    record.data += prefix;
+    record.data_at += static_cast<uint32_t>(prefix);
 }
 
 // `max_length` is the most that `pack` may write; the record's length is what it wrote.
@@ -75,7 +75,7 @@ inline void fill_am_bcopy(op_queue &queue, op_record &record, uint8_t id, size_t
     if (record == nullptr) [[unlikely]] {
         return nullptr;
     }
-    fill_am_bcopy(queue, *record, id, pack(record->data + prefix, arg), prefix);
+    fill_am_bcopy(queue, *record, id, pack(record->data() + prefix, arg), prefix);
     return record;
 }
 
@@ -91,17 +91,14 @@ inline void fill_am_bcopy(op_queue &queue, op_record &record, uint8_t id, size_t
     }
     detail::set_kind(*record, UFX_UCT_OP_AM, UFX_UCT_FORM_ZCOPY);
     record->am_id = id;
-    record->header_length = static_cast<uint32_t>(header_length);
+    record->header_length = static_cast<uint16_t>(header_length);
     record->comp = comp;
-    std::byte *start = record->data;
-    record->data += prefix;
+    record->data_at += static_cast<uint32_t>(prefix);
     if (header_length != 0) {
-        std::memcpy(record->data, header, header_length);
+        std::memcpy(record->data(), header, header_length);
     }
     detail::set_iov(*record, iov, iov_count);
-    record->data = start; // as it was reserved
     queue.commit(*record, need);
-    record->data += prefix;
     return record;
 }
 
@@ -117,7 +114,7 @@ inline void fill_am_bcopy(op_queue &queue, op_record &record, uint8_t id, size_t
     record->comp = nullptr;
     record->length = length;
     if (length != 0) {
-        std::memcpy(record->data, buffer, length);
+        std::memcpy(record->data(), buffer, length);
     }
     queue.commit(*record, length);
     return record;
@@ -142,7 +139,7 @@ inline void fill_put_bcopy(op_queue &queue, op_record &record, size_t length, ui
     if (record == nullptr) [[unlikely]] {
         return nullptr;
     }
-    fill_put_bcopy(queue, *record, pack(record->data, arg), remote_addr, rkey);
+    fill_put_bcopy(queue, *record, pack(record->data(), arg), remote_addr, rkey);
     return record;
 }
 

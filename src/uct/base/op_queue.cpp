@@ -8,7 +8,7 @@
 namespace ufx::uct {
 
 op_queue::op_queue(size_t max_ops, size_t max_data)
-    : mask_(std::bit_ceil(std::max<size_t>(max_ops, 2)) - 1), limit_(mask_ + 1),
+    : mask_(std::bit_ceil(std::max<size_t>(max_ops, 2)) - 1),
       data_mask_(std::bit_ceil(std::max<size_t>(max_data, 64)) - 1),
       memory_(::new (std::align_val_t{alignof(op_record)})
                   std::byte[(mask_ + 1) * sizeof(op_record) + data_mask_ + 1])
@@ -34,17 +34,30 @@ op_record *op_queue::reserve_ring(op_record &record, size_t data_bytes) noexcept
 {
     const uint64_t capacity = data_mask_ + 1;
     const uint64_t need = rounded(data_bytes);
-    const bool is_clear = data_head_ == data_tail_;
+    const bool is_clear = data_until_ <= first_;
     uint64_t start = data_tail_;
     if (is_clear || (start & data_mask_) + need > capacity) {
         start = (start + data_mask_) & ~data_mask_;
     }
-    if (start + need - (is_clear ? start : data_head_) > capacity) {
+    const uint64_t used = is_clear ? 0 : start - oldest_data();
+    if (used + need > capacity) {
         return nullptr;
     }
-    record.data = ring_ + (start & data_mask_);
-    record.data_end = start + need;
+    record.data_start = start;
+    record.data_at = static_cast<uint32_t>(ring_ + (start & data_mask_) -
+                                           reinterpret_cast<std::byte *>(&record));
     return &record;
+}
+
+// Where it begins; there is some. Records leave without a look at them, so it is looked for here,
+// at each record once at most.
+uint64_t op_queue::oldest_data() noexcept
+{
+    data_oldest_ = std::max(data_oldest_, first_);
+    while (at(data_oldest_).is_inline()) {
+        ++data_oldest_; // ends before data_until_
+    }
+    return at(data_oldest_).data_start;
 }
 
 op_record *op_queue::push_marker(bool remote, ufx_uct_completion_t *comp) noexcept
@@ -53,10 +66,8 @@ op_record *op_queue::push_marker(bool remote, ufx_uct_completion_t *comp) noexce
     if (record == nullptr) {
         return nullptr;
     }
-    record->kind = remote ? UFX_UCT_OP_FLUSH_REMOTE : UFX_UCT_OP_FLUSH_LOCAL;
-    record->form = UFX_UCT_FORM_SHORT;
-    record->header_length = 0;
-    record->iov_count = 0;
+    record->set_kind(remote ? UFX_UCT_OP_FLUSH_REMOTE : UFX_UCT_OP_FLUSH_LOCAL, UFX_UCT_FORM_SHORT,
+                     0, 0, 0);
     record->length = 0;
     record->comp = comp;
     commit(*record, 0);
@@ -88,12 +99,12 @@ void op_queue::complete_until(uint64_t end, ufx_status_t status) noexcept
         op_record &record = front();
         if (record.done) {
             --done_;
-            pop(record);
+            pop();
             continue;
         }
         ufx_uct_completion_t *comp = record.comp;
         failed_ += status != UFX_OK;
-        pop(record);
+        pop();
         finish(comp, status);
     }
     if (status == UFX_OK) {
@@ -107,10 +118,10 @@ void op_queue::advance() noexcept
         op_record &record = front();
         if (record.done) {
             --done_;
-            pop(record);
+            pop();
         } else if (record.marker) {
             ufx_uct_completion_t *comp = record.comp;
-            pop(record);
+            pop();
             finish(comp, UFX_OK);
         } else {
             return;
@@ -123,8 +134,6 @@ void op_queue::drop() noexcept
     failed_ += next_ - first_ - done_;
     done_ = 0;
     first_ = next_;
-    limit_ = next_ + mask_ + 1;
-    data_head_ = data_tail_;
 }
 
 ufx_uct_op_desc_t describe(const op_record &record, uint64_t index) noexcept
@@ -137,7 +146,7 @@ ufx_uct_op_desc_t describe(const op_record &record, uint64_t index) noexcept
     desc.comp = record.comp;
     if (record.kind == UFX_UCT_OP_AM) {
         desc.am_id = record.am_id;
-        desc.header = record.header_length == 0 ? nullptr : record.data;
+        desc.header = record.header_length == 0 ? nullptr : record.data();
         desc.header_length = record.header_length;
     } else if (!record.is_flush() && record.kind != UFX_UCT_OP_CHECK) {
         desc.remote_addr = record.remote_addr;

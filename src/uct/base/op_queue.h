@@ -26,7 +26,7 @@ public:
 
     [[nodiscard]] bool empty() const noexcept { return first_ == next_; }
 
-    [[nodiscard]] bool full() const noexcept { return next_ == limit_; }
+    [[nodiscard]] bool full() const noexcept { return size() > mask_; }
 
     [[nodiscard]] size_t size() const noexcept { return next_ - first_; }
 
@@ -64,12 +64,15 @@ public:
     // room. The caller writes the fields of its kind, then calls commit().
     [[nodiscard]] op_record *reserve(size_t data_bytes) noexcept
     {
-        if (full()) [[unlikely]] {
-            return nullptr;
-        }
+        return full() ? nullptr : reserve_data(data_bytes);
+    }
+
+    // The same if it is not full: nullptr if there is no room for the data.
+    [[nodiscard]] op_record *reserve_data(size_t data_bytes) noexcept
+    {
         op_record &record = records_[next_ & mask_];
         if (data_bytes <= op_record::inline_size) [[likely]] {
-            record.data = record.inline_data;
+            record.data_at = op_record::inline_at;
             return &record;
         }
         return reserve_ring(record, data_bytes);
@@ -81,10 +84,8 @@ public:
         record.done = false;
         record.marker = false;
         if (!record.is_inline()) {
-            const uint64_t start = position_of(record);
-            record.data_end = start + rounded(used);
-            data_head_ = data_head_ == data_tail_ ? start : data_head_;
-            data_tail_ = record.data_end;
+            data_tail_ = record.data_start + rounded(used);
+            data_until_ = next_ + 1;
         }
         return next_++;
     }
@@ -93,13 +94,12 @@ public:
     // anything else: one whose data fits into the record, without a completion. There is room. What
     // was reserved just before, and not committed, can still be read.
     [[nodiscard]] op_record &add_short(ufx_uct_op_kind_t kind, ufx_uct_op_form_t form,
-                                       uint8_t am_id, uint32_t header_length,
+                                       uint8_t am_id, uint16_t header_length,
                                        size_t length) noexcept
     {
         op_record &record = records_[next_++ & mask_];
         record.set_kind(kind, form, am_id, header_length, 0);
         record.length = length;
-        record.data = record.inline_data;
         record.comp = nullptr;
         return record;
     }
@@ -111,9 +111,8 @@ public:
         op_record &record = records_[next_++ & mask_];
         record.set_kind(kind, UFX_UCT_FORM_ZCOPY, 0, 0, 1);
         record.length = piece.length;
-        record.data = record.inline_data;
         record.comp = comp;
-        std::memcpy(record.inline_data, &piece, sizeof(piece));
+        ::new (record.inline_data) ufx_uct_iov_t{piece.buffer, piece.length, piece.memh};
         return record;
     }
 
@@ -126,7 +125,7 @@ public:
         op_record &record = front();
         ufx_uct_completion_t *comp = record.comp;
         failed_ += status != UFX_OK;
-        pop(record);
+        pop();
         if (comp != nullptr) {
             finish(comp, status);
         }
@@ -135,17 +134,9 @@ public:
         }
     }
 
-    // Where the payloads of operations posted by now end; for end_quietly().
-    [[nodiscard]] uint64_t data_position() const noexcept { return data_tail_; }
-
     // Those before `end` have ended OK. None of them is done, a flush marker, or has a completion
-    // that somebody else does not call. `data_position` as it was behind the last of them.
-    void end_quietly(uint64_t end, uint64_t data_position) noexcept
-    {
-        first_ = end;
-        limit_ = end + mask_ + 1;
-        data_head_ = data_position;
-    }
+    // that somebody else does not call.
+    void end_quietly(uint64_t end) noexcept { first_ = end; }
 
     // Ends one operation, once: false if it has ended already or was purged (a late answer).
     bool complete(uint64_t index, ufx_status_t status) noexcept;
@@ -178,7 +169,7 @@ public:
             } else {
                 --done_;
             }
-            pop(record);
+            pop();
         }
         return UFX_OK;
     }
@@ -191,24 +182,10 @@ private:
         return (bytes + alignment - 1) & ~uint64_t{alignment - 1};
     }
 
-    // Ring position of a record's data: its end was reserved, so the start follows from the place.
-    [[nodiscard]] uint64_t position_of(const op_record &record) const noexcept
-    {
-        uint64_t offset = static_cast<uint64_t>(record.data - ring_);
-        uint64_t lap = (record.data_end - 1) & ~data_mask_;
-        return lap + offset;
-    }
-
     [[nodiscard]] op_record *reserve_ring(op_record &record, size_t data_bytes) noexcept;
+    [[nodiscard]] uint64_t oldest_data() noexcept;
 
-    void pop(const op_record &record) noexcept
-    {
-        if (!record.is_inline()) {
-            data_head_ = record.data_end;
-        }
-        ++first_;
-        ++limit_;
-    }
+    void pop() noexcept { ++first_; }
 
     // Removes what has ended at the front, and ends flush markers that get there.
     void advance() noexcept;
@@ -223,9 +200,9 @@ private:
     uint64_t mask_;
     uint64_t first_ = 0;
     uint64_t next_ = 0;
-    uint64_t limit_;         // of next_: first_ and the capacity
-    uint64_t data_head_ = 0; // monotonic positions in the byte ring
-    uint64_t data_tail_ = 0;
+    uint64_t data_tail_ = 0;   // monotonic position in the byte ring
+    uint64_t data_until_ = 0;  // behind the newest record with something there
+    uint64_t data_oldest_ = 0; // no record in the queue before it has
     uint64_t data_mask_;
     std::unique_ptr<std::byte[], free_memory> memory_;
     op_record *records_; // its start

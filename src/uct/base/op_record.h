@@ -12,12 +12,12 @@
 
 namespace ufx::uct {
 
-// Fields that a kind does not use are not written. `data` holds the am header, padded to 8 bytes,
-// then the payload (short, bcopy) or the iov (zcopy); it points to `inline_data` or into the ring
-// of the queue, and stays where it is until the operation has ended, so a transport may send from
-// it.
+// Fields that a kind does not use are not written. The data is the am header, padded to 8 bytes,
+// then the payload (short, bcopy) or the iov (zcopy); it lies in `inline_data` or in the ring of
+// the queue, and stays where it is until the operation has ended, so a transport may send from it.
 struct alignas(64) op_record {
-    static constexpr size_t inline_size = 88;
+    static constexpr size_t inline_size = 96;
+    static constexpr uint32_t inline_at = 96; // of inline_data
 
     uint8_t kind;        // ufx_uct_op_kind_t
     uint8_t form;        // ufx_uct_op_form_t
@@ -27,11 +27,11 @@ struct alignas(64) op_record {
     bool done;           // ended, waits for older ones to leave the queue
     bool marker;         // a flush: ends when all before it have
     uint8_t spare;
-    uint32_t header_length;
-    uint32_t iov_count;
-    uint64_t length; // payload, without the am header
-    std::byte *data;
-    uint64_t data_end; // position in the ring after this record's data, if it is there
+    uint16_t header_length;
+    uint16_t iov_count;
+    uint32_t data_at;    // the data's distance from the record
+    uint64_t length;     // payload, without the am header
+    uint64_t data_start; // position in the ring of the data, if it is there
     ufx_uct_completion_t *comp;
     uint64_t remote_addr;
     ufx_uct_rkey_t rkey;
@@ -49,15 +49,15 @@ struct alignas(64) op_record {
     uint64_t transport[2]; // of the transport: start PSN, frame position
     std::byte inline_data[inline_size];
 
-    // Of a new operation: what it is, and that it has not ended. All before `length`, by two
-    // stores.
+    // Of a new operation whose data fits in: what it is, and that it has not ended. All before
+    // `length`, by two stores.
     void set_kind(ufx_uct_op_kind_t new_kind, ufx_uct_op_form_t new_form, uint8_t new_am_id,
-                  uint32_t new_header_length, uint32_t new_iov_count) noexcept
+                  uint16_t new_header_length, uint16_t new_iov_count) noexcept
     {
         const uint64_t words[2] = {
             htole64(static_cast<uint64_t>(new_kind) | static_cast<uint64_t>(new_form) << 8 |
                     static_cast<uint64_t>(new_am_id) << 16),
-            htole64(new_header_length) | htole64(uint64_t{new_iov_count} << 32)};
+            htole64(new_header_length | uint64_t{new_iov_count} << 16 | uint64_t{inline_at} << 32)};
         static_assert(sizeof(words) == offsetof(op_record, length));
         std::memcpy(static_cast<void *>(this), &words[0], sizeof(words[0]));
         std::memcpy(&header_length, &words[1], sizeof(words[1]));
@@ -68,27 +68,37 @@ struct alignas(64) op_record {
         return (header_length + 7) & ~size_t{7};
     }
 
-    [[nodiscard]] const std::byte *payload() const noexcept { return data + padded(header_length); }
+    [[nodiscard]] const std::byte *data() const noexcept
+    {
+        return reinterpret_cast<const std::byte *>(this) + data_at;
+    }
 
-    [[nodiscard]] std::byte *payload() noexcept { return data + padded(header_length); }
+    [[nodiscard]] std::byte *data() noexcept
+    {
+        return reinterpret_cast<std::byte *>(this) + data_at;
+    }
+
+    [[nodiscard]] const std::byte *payload() const noexcept
+    {
+        return data() + padded(header_length);
+    }
+
+    [[nodiscard]] std::byte *payload() noexcept { return data() + padded(header_length); }
 
     [[nodiscard]] const ufx_uct_iov_t *iov() const noexcept
     {
         return reinterpret_cast<const ufx_uct_iov_t *>(payload());
     }
 
-    [[nodiscard]] bool is_inline() const noexcept
-    {
-        const uintptr_t here = reinterpret_cast<uintptr_t>(this);
-        return reinterpret_cast<uintptr_t>(data) - here < sizeof(*this);
-    }
+    [[nodiscard]] bool is_inline() const noexcept { return data_at < sizeof(*this); }
 
     [[nodiscard]] bool is_flush() const noexcept
     {
         return kind == UFX_UCT_OP_FLUSH_LOCAL || kind == UFX_UCT_OP_FLUSH_REMOTE;
     }
 };
-static_assert(sizeof(op_record) == 256 || sizeof(op_record) == 192);
+static_assert(sizeof(op_record) == 192);
+static_assert(offsetof(op_record, inline_data) == op_record::inline_at);
 
 // What the user of outstanding_purge() sees of a record; pointers are valid while the record is.
 [[nodiscard]] ufx_uct_op_desc_t describe(const op_record &record, uint64_t index) noexcept;

@@ -265,7 +265,7 @@ void fake_ep::send(const op_record &record, uint64_t index)
         out.steps = record.transport[1];
         out.last = true;
         if (record.kind == UFX_UCT_OP_AM) {
-            out.bytes.assign(record.data, record.data + record.header_length);
+            out.bytes.assign(record.data(), record.data() + record.header_length);
             std::vector<std::byte> payload = payload_of(record);
             out.bytes.insert(out.bytes.end(), payload.begin(), payload.end());
         }

@@ -252,7 +252,7 @@ unsigned self_ep::run(unsigned budget) noexcept
         const uint64_t index = queue_.first();
         if (record.kind == UFX_UCT_OP_AM && record.form != UFX_UCT_FORM_ZCOPY) [[likely]] {
             owner.rx_bytes_ += record.length;
-            owner.ams_.call(record.am_id, record.data, record.header_length + record.length, 0);
+            owner.ams_.call(record.am_id, record.data(), record.header_length + record.length, 0);
         } else {
             run_other(record);
         }
@@ -294,7 +294,7 @@ void self_ep::run_am_zcopy(op_record &record) noexcept
 {
     std::byte *to = iface().gather_.get();
     if (record.header_length != 0) {
-        std::memcpy(to, record.data, record.header_length);
+        std::memcpy(to, record.data(), record.header_length);
     }
     size_t length = record.header_length;
     for (size_t i = 0; i < record.iov_count; ++i) {

@@ -101,9 +101,9 @@ bool tx_stream::add_frame(batch &to, const op_record &record, uint32_t ack) noex
         return true;
     }
     if (!zcopy) {
-        to.add(record.data, payload);
+        to.add(record.data(), payload);
     } else {
-        to.add(record.data, record.header_length);
+        to.add(record.data(), record.header_length);
         const ufx_uct_iov_t *iov = record.iov();
         for (uint32_t i = 0; i < record.iov_count; i++) {
             to.refer(iov[i].buffer, iov[i].length);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <endian.h>
+#include <utility>
 
 namespace ufx::uct::ib {
 
@@ -29,26 +30,37 @@ static_assert(sizeof(am_header) == 8);
 // receiver's grant says that the first half was handled.
 class flow_control {
 public:
-    explicit flow_control(unsigned window) noexcept : half_(window / 2), left_(window) {}
+    explicit flow_control(unsigned window) noexcept
+        : half_(window / 2), plain_left_(window - window / 2)
+    {
+    }
 
-    [[nodiscard]] bool may_send() const noexcept { return left_ != 0; }
+    [[nodiscard]] bool may_send() const noexcept { return plain_left_ != 0 || !asked_; }
+
+    // The next message need not ask; for such a one there is send_plain().
+    [[nodiscard]] bool is_plain() const noexcept { return plain_left_ != 0; }
+
+    void send_plain() noexcept { --plain_left_; }
 
     // One message goes out; true if it has to ask.
-    [[nodiscard]] bool send() noexcept { return left_-- == half_; }
-
-    // False if nobody had asked.
-    [[nodiscard]] bool grant() noexcept
+    [[nodiscard]] bool send() noexcept
     {
-        if (left_ >= half_) {
+        if (is_plain()) {
+            send_plain();
             return false;
         }
-        left_ += half_;
+        asked_ = true;
+        plain_left_ = half_ - 1;
         return true;
     }
 
+    // False if nobody had asked.
+    [[nodiscard]] bool grant() noexcept { return std::exchange(asked_, false); }
+
 private:
     unsigned half_;
-    unsigned left_;
+    unsigned plain_left_; // messages before one that asks, or before none may go
+    bool asked_ = false;
 };
 
 } // namespace ufx::uct::ib

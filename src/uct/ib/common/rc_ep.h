@@ -35,6 +35,10 @@ struct rc_position {
     uint32_t expected_psn;
 };
 
+// How a request of one block is posted: a plain one needs no thought about room, nor about who gets
+// a completion.
+enum class pace { plain, by_turn };
+
 template <class Hw>
 class rc_ep : public failover_ep<rc_ep<Hw>, rc_iface<Hw>>, public ucs::list_node<> {
     using base = failover_ep<rc_ep<Hw>, rc_iface<Hw>>;
@@ -150,15 +154,28 @@ private:
     [[nodiscard]] bool has_psn_room(uint32_t packets) const noexcept;
 
     // Those that lie in one block of the send queue: rc_ep_short_impl.h.
+    template <pace how>
     void put_quickly(ufx_uct_op_form_t form, const void *buffer, size_t length,
                      uint64_t remote_addr, ufx_uct_rkey_t rkey) noexcept;
-    template <size_t head_size, class Copy>
+    template <pace how, size_t head_size, class Copy>
     void am_quickly(ufx_uct_op_form_t form, uint8_t id, size_t length, Copy &&copy) noexcept;
+    template <pace how>
     void am_bcopy_quickly(uint8_t id, const std::byte *packed, size_t length) noexcept;
+    template <pace how>
     void am_short_quickly(uint8_t id, uint64_t header, const void *payload, size_t length) noexcept;
-    template <send_op op>
+    template <pace how, send_op op>
     void rma_quickly(const ufx_uct_iov_t &piece, uint64_t remote_addr, ufx_uct_rkey_t rkey,
                      ufx_uct_completion_t *comp) noexcept;
+    // The next request may be a plain one; without, and with a completion of its own.
+    [[nodiscard]] bool is_plain() const noexcept { return plain_left_ != 1 && has_block_room(); }
+    [[nodiscard]] bool is_plain_signaled() const noexcept
+    {
+        return special_ == 0 && has_block_room();
+    }
+    [[nodiscard]] bool has_block_room() const noexcept;
+    template <pace how>
+    void take_block(iface_type &iface) noexcept;
+    [[gnu::noinline]] void count_room() noexcept;
     // What rma_quickly() takes.
     [[nodiscard]] bool is_quick(const ufx_uct_iov_t *iov, size_t count) const noexcept
     {
@@ -166,13 +183,19 @@ private:
     }
 
     void note_block(op_record &record, uint64_t request, uint32_t more_packets) noexcept;
+    template <pace how>
     [[nodiscard]] uint32_t flags_by_turn(uint64_t request) noexcept;
     [[nodiscard]] uint32_t special_flags(uint64_t request) noexcept;
-    [[nodiscard]] ufx_status_t put_short_at_length(const void *buffer, size_t length,
-                                                   uint64_t remote_addr,
-                                                   ufx_uct_rkey_t rkey) noexcept;
-    [[nodiscard]] ufx_status_t am_short_at_length(uint8_t id, uint64_t header, const void *payload,
-                                                  size_t length) noexcept;
+    template <pace how>
+    [[nodiscard]] ssize_t put_bcopy_at(ufx_uct_pack_cb_t pack, void *arg, uint64_t remote_addr,
+                                       ufx_uct_rkey_t rkey) noexcept;
+    template <pace how>
+    [[nodiscard]] ssize_t am_bcopy_at(uint8_t id, ufx_uct_pack_cb_t pack, void *arg) noexcept;
+    [[nodiscard]] ufx_status_t put_short_by_turn(const void *buffer, size_t length,
+                                                 uint64_t remote_addr,
+                                                 ufx_uct_rkey_t rkey) noexcept;
+    [[nodiscard]] ufx_status_t am_short_by_turn(uint8_t id, uint64_t header, const void *payload,
+                                                size_t length) noexcept;
 
     void post_am(op_record &record, bool copied, std::span<const ibv_sge> pieces) noexcept;
     void post_remote(op_record &record, send_op op, std::span<const ibv_sge> pieces) noexcept;
@@ -184,6 +207,14 @@ private:
     [[nodiscard]] bool signal_next(bool wanted) noexcept;
     [[nodiscard]] bool signal_by_turn() noexcept;
     void end_tail() noexcept;
+    [[nodiscard]] bool take_fence() noexcept;
+
+    // Bits of special_: there are requests behind the last signaled one; the next one waits for the
+    // reads before it.
+    static constexpr uint8_t tail_begun = 1;
+    static constexpr uint8_t fence_asked = 2;
+    [[nodiscard]] bool has_tail() const noexcept { return (special_ & tail_begun) != 0; }
+    [[nodiscard]] bool fence_next() const noexcept { return (special_ & fence_asked) != 0; }
     void think_next() noexcept;
     void note_run(uint64_t request, uint64_t end, ufx_uct_completion_t *comp) noexcept;
     void make_room() noexcept;
@@ -195,8 +226,9 @@ private:
     [[nodiscard]] ibv_sge own_piece(const std::byte *at, size_t length) const noexcept;
     [[nodiscard]] bool gather(const ufx_uct_iov_t *iov, size_t count,
                               ibv_sge *pieces) const noexcept;
-    [[nodiscard]] ufx_status_t post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *iov,
-                                        size_t iov_count, uint64_t remote_addr, ufx_uct_rkey_t rkey,
+    template <send_op op>
+    [[nodiscard]] ufx_status_t post_rma(const ufx_uct_iov_t *iov, size_t iov_count,
+                                        uint64_t remote_addr, ufx_uct_rkey_t rkey,
                                         ufx_uct_completion_t *comp) noexcept;
     [[nodiscard]] ufx_status_t post_atomic(ufx_uct_atomic_op_t op, unsigned size, uint64_t operand,
                                            uint64_t compare, void *result, uint64_t remote_addr,
@@ -228,10 +260,10 @@ private:
     uint32_t psn_;             // of the next packet; the upper bits count laps
     uint32_t plain_left_ = 1;  // see signal_next()
     uint32_t after_fence_ = 0; // plain_left_ as it was before fence() took it down, or 0
-    bool has_tail_ = false;    // there are requests behind the last signaled one
+    uint32_t room_left_ = 0;   // requests of one block that may be posted before room is counted
+    uint8_t special_ = 0;      // tail_begun, fence_asked
     uint8_t mtu_shift_ = 0;
     bool connected_ = false;
-    bool fence_next_ = false;       // the next request waits for the reads before it
     bool waits_for_credit_ = false; // the last post that was refused
     bool send_quiet_ = false;     // the device uses no buffer of ours
     bool receives_ended_ = false; // nothing arrives any more
@@ -259,8 +291,7 @@ private:
 
         uint64_t first = never;
         uint64_t end;
-        uint64_t data_position; // behind their payloads
-        uint64_t position;      // behind the request
+        uint64_t position; // behind the request
         ufx_uct_completion_t *comp;
     };
     uint64_t run_first_ = 0; // first record behind the last signaled request

@@ -28,7 +28,7 @@ ufx_status_t rc_ep<Hw>::post_atomic(ufx_uct_atomic_op_t op, unsigned size, uint6
         return no_room();
     }
     const atomic_request made = atomic_request_of(op, size, operand, compare);
-    const ibv_sge piece = own_piece(record->data, size);
+    const ibv_sge piece = own_piece(record->data(), size);
     post(*record,
          {.op = made.op,
           .signaled = result != nullptr,

@@ -39,14 +39,23 @@ template <class Hw>
     }
     plain_left_ = 1;
     const unsigned moderation = this->iface().config().tx_moderation;
-    if (has_tail_ || moderation <= 1) {
+    if (has_tail() || moderation <= 1) {
         end_tail();
         return true;
     }
     this->iface().take_cq_room(1);
-    has_tail_ = true;
+    special_ |= tail_begun;
     plain_left_ = moderation - 1;
     return false;
+}
+
+// Whether the next request is fenced; said once.
+template <class Hw>
+bool rc_ep<Hw>::take_fence() noexcept
+{
+    const bool fenced = fence_next();
+    special_ &= static_cast<uint8_t>(~fence_asked);
+    return fenced;
 }
 
 // The next request is none of those that need no thought.
@@ -61,8 +70,8 @@ void rc_ep<Hw>::think_next() noexcept
 template <class Hw>
 void rc_ep<Hw>::end_tail() noexcept
 {
-    if (has_tail_) {
-        has_tail_ = false;
+    if (has_tail()) {
+        special_ &= static_cast<uint8_t>(~tail_begun);
         plain_left_ = 1;
         after_fence_ = 0;
         this->iface().give_cq_room(1);
@@ -78,7 +87,6 @@ void rc_ep<Hw>::note_run(uint64_t request, uint64_t end, ufx_uct_completion_t *c
     last_run_ = &run;
     run.first = std::exchange(run_first_, next);
     run.end = next;
-    run.data_position = this->queue_.data_position();
     run.position = end;
     run.comp = comp;
 }
@@ -86,7 +94,7 @@ void rc_ep<Hw>::note_run(uint64_t request, uint64_t end, ufx_uct_completion_t *c
 template <class Hw>
 void rc_ep<Hw>::signal_tail() noexcept
 {
-    if (has_tail_) { // so there is room: send_credits
+    if (has_tail()) { // so there is room: send_credits
         post_own({.op = send_op::nop, .signaled = true}, send_queue::nop_packets);
     }
 }
@@ -108,7 +116,7 @@ void rc_ep<Hw>::sent(typename send_queue::completion_id id) noexcept
         return;
     }
     release(run.position);
-    this->queue_.end_quietly(run.end, run.data_position);
+    this->queue_.end_quietly(run.end);
     if (run.comp != nullptr) {
         finish(run.comp, UFX_OK);
     }
@@ -141,10 +149,10 @@ void rc_ep<Hw>::end_until(uint64_t position) noexcept
 inline void take_value(const op_record &record) noexcept
 {
     if (record.atomic_size == sizeof(uint32_t)) {
-        const auto value = ucs::load_be<uint32_t>(record.data);
+        const auto value = ucs::load_be<uint32_t>(record.data());
         std::memcpy(record.result, &value, sizeof(value));
     } else {
-        std::memcpy(record.result, record.data, sizeof(uint64_t));
+        std::memcpy(record.result, record.data(), sizeof(uint64_t));
     }
 }
 
@@ -156,12 +164,12 @@ void rc_ep<Hw>::end_front() noexcept
     if (record.kind == UFX_UCT_OP_GET && record.form != UFX_UCT_FORM_ZCOPY) {
         this->iface().count_received(record.length);
         if (record.form == UFX_UCT_FORM_BCOPY) {
-            record.unpack.cb(record.unpack.arg, record.data, record.length);
+            record.unpack.cb(record.unpack.arg, record.data(), record.length);
             if (this->queue_.empty()) {
                 return; // the callback destroyed the ep
             }
         } else if (record.length != 0) {
-            std::memcpy(record.result, record.data, record.length);
+            std::memcpy(record.result, record.data(), record.length);
         }
     } else if (record.kind == UFX_UCT_OP_ATOMIC_FETCH) {
         take_value(record);

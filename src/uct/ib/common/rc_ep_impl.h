@@ -270,7 +270,7 @@ void rc_ep<Hw>::quiesce() noexcept
     }
     if (!broken) {
         silence_limit_ns_ = dead_limit_ns;
-    } else if (has_tail_) {
+    } else if (has_tail()) {
         post_own({.op = send_op::nop, .signaled = true}, 0);
     }
     if (!linked()) {

@@ -41,7 +41,8 @@ void rc_ep<Hw>::post(op_record &record, send_request request, uint64_t length) n
 {
     const uint32_t packets = packets_of(length, mtu_shift_);
     request.signaled = signal_next(request.signaled || record.comp != nullptr);
-    request.fenced = std::exchange(fence_next_, false);
+    request.fenced = take_fence();
+    room_left_ = 0;
     const uint64_t before = sends_.posted();
     record.transport[1] = psn_ | uint64_t{packets - 1} << 32;
     psn_ += packets;
@@ -62,6 +63,7 @@ template <class Hw>
 void rc_ep<Hw>::post_own(send_request request, uint32_t packets) noexcept
 {
     request.signaled = signal_next(request.signaled);
+    room_left_ = 0;
     const uint64_t before = sends_.posted();
     psn_ += packets;
     sends_.post(request);
@@ -71,7 +73,7 @@ void rc_ep<Hw>::post_own(send_request request, uint32_t packets) noexcept
         note_run(before, sends_.posted(), nullptr);
         last_run_->first = alone ? signaled_run::never : last_run_->first;
     }
-    if (fence_next_) {
+    if (fence_next()) {
         think_next(); // the fence is for the user's next one
     }
 }
@@ -103,7 +105,7 @@ void rc_ep<Hw>::post_remote(op_record &record, send_op op,
 template <class Hw>
 [[gnu::noinline]] void rc_ep<Hw>::post_remote(op_record &record, send_op op, size_t length) noexcept
 {
-    const ibv_sge piece = own_piece(record.data, length);
+    const ibv_sge piece = own_piece(record.data(), length);
     post_remote(record, op, {&piece, 1});
 }
 
@@ -135,19 +137,26 @@ ufx_status_t rc_ep<Hw>::am_short(uint8_t id, uint64_t header, const void *payloa
                                  size_t length) noexcept
 {
     if constexpr (send_queue::max_short != 0) {
-        if (id < UFX_UCT_AM_ID_MAX && length <= send_queue::max_short && can_send()) [[likely]] {
-            am_short_quickly(id, header, payload, length);
+        if (id < UFX_UCT_AM_ID_MAX && length <= send_queue::max_short && flow_.is_plain() &&
+            is_plain()) [[likely]] {
+            am_short_quickly<pace::plain>(id, header, payload, length);
             return UFX_OK;
         }
     }
-    return am_short_at_length(id, header, payload, length);
+    return am_short_by_turn(id, header, payload, length);
 }
 
 template <class Hw>
-[[gnu::noinline]] ufx_status_t rc_ep<Hw>::am_short_at_length(uint8_t id, uint64_t header,
-                                                             const void *payload,
-                                                             size_t length) noexcept
+[[gnu::noinline]] ufx_status_t rc_ep<Hw>::am_short_by_turn(uint8_t id, uint64_t header,
+                                                           const void *payload,
+                                                           size_t length) noexcept
 {
+    if constexpr (send_queue::max_short != 0) {
+        if (id < UFX_UCT_AM_ID_MAX && length <= send_queue::max_short && can_send()) {
+            am_short_quickly<pace::by_turn>(id, header, payload, length);
+            return UFX_OK;
+        }
+    }
     if (id >= UFX_UCT_AM_ID_MAX ||
         length > send_queue::max_copied - sizeof(am_header) - sizeof(header)) {
         return UFX_ERR_INVALID_PARAM;
@@ -159,7 +168,7 @@ template <class Hw>
     }
     const am_header head = next_header(id);
     const std::array pieces = {own_piece(reinterpret_cast<const std::byte *>(&head), sizeof(head)),
-                               own_piece(record->data, sizeof(header) + length)};
+                               own_piece(record->data(), sizeof(header) + length)};
     post_am(*record, true, pieces);
     return UFX_OK;
 }
@@ -170,16 +179,28 @@ ssize_t rc_ep<Hw>::am_bcopy(uint8_t id, ufx_uct_pack_cb_t pack, void *arg, unsig
     if (id >= UFX_UCT_AM_ID_MAX) {
         return UFX_ERR_INVALID_PARAM;
     }
+    if (flow_.is_plain() && is_plain()) [[likely]] {
+        return am_bcopy_at<pace::plain>(id, pack, arg);
+    }
+    return am_bcopy_at<pace::by_turn>(id, pack, arg);
+}
+
+template <class Hw>
+template <pace how>
+[[gnu::noinline]] ssize_t rc_ep<Hw>::am_bcopy_at(uint8_t id, ufx_uct_pack_cb_t pack,
+                                                 void *arg) noexcept
+{
     const size_t prefix = sizeof(am_header);
-    op_record *record =
-        can_send() ? this->queue_.reserve(prefix + this->iface().config().seg_size) : nullptr;
+    op_record *record = how == pace::plain || can_send()
+                            ? this->queue_.reserve_data(prefix + this->iface().config().seg_size)
+                            : nullptr;
     if (record == nullptr) {
         return no_room_for_am();
     }
-    const size_t length = pack(record->data + prefix, arg);
+    const size_t length = pack(record->data() + prefix, arg);
     if constexpr (send_queue::max_short != 0) {
         if (length <= send_queue::max_short) {
-            am_bcopy_quickly(id, record->data + prefix, length);
+            am_bcopy_quickly<how>(id, record->data() + prefix, length);
             return static_cast<ssize_t>(length);
         }
     }
@@ -216,7 +237,7 @@ template <class Hw>
 ibv_sge rc_ep<Hw>::prefixed_piece(op_record &record, size_t length) noexcept
 {
     const am_header head = next_header(record.am_id);
-    std::byte *start = record.data - sizeof(head);
+    std::byte *start = record.data() - sizeof(head);
     std::memcpy(start, &head, sizeof(head));
     return own_piece(start, sizeof(head) + length);
 }
@@ -236,19 +257,25 @@ ufx_status_t rc_ep<Hw>::put_short(const void *buffer, size_t length, uint64_t re
                                   ufx_uct_rkey_t rkey) noexcept
 {
     if constexpr (send_queue::max_short != 0) {
-        if (length - 1 < send_queue::max_short && has_room()) [[likely]] {
-            put_quickly(UFX_UCT_FORM_SHORT, buffer, length, remote_addr, rkey);
+        if (length - 1 < send_queue::max_short && is_plain()) [[likely]] {
+            put_quickly<pace::plain>(UFX_UCT_FORM_SHORT, buffer, length, remote_addr, rkey);
             return UFX_OK;
         }
     }
-    return put_short_at_length(buffer, length, remote_addr, rkey);
+    return put_short_by_turn(buffer, length, remote_addr, rkey);
 }
 
 template <class Hw>
-[[gnu::noinline]] ufx_status_t rc_ep<Hw>::put_short_at_length(const void *buffer, size_t length,
-                                                              uint64_t remote_addr,
-                                                              ufx_uct_rkey_t rkey) noexcept
+[[gnu::noinline]] ufx_status_t rc_ep<Hw>::put_short_by_turn(const void *buffer, size_t length,
+                                                            uint64_t remote_addr,
+                                                            ufx_uct_rkey_t rkey) noexcept
 {
+    if constexpr (send_queue::max_short != 0) {
+        if (length - 1 < send_queue::max_short && has_room()) {
+            put_quickly<pace::by_turn>(UFX_UCT_FORM_SHORT, buffer, length, remote_addr, rkey);
+            return UFX_OK;
+        }
+    }
     if (length > send_queue::max_copied) {
         return UFX_ERR_INVALID_PARAM;
     }
@@ -265,15 +292,28 @@ template <class Hw>
 ssize_t rc_ep<Hw>::put_bcopy(ufx_uct_pack_cb_t pack, void *arg, uint64_t remote_addr,
                              ufx_uct_rkey_t rkey) noexcept
 {
-    op_record *record =
-        has_room() ? this->queue_.reserve(this->iface().config().seg_size) : nullptr;
+    if (is_plain()) [[likely]] {
+        return put_bcopy_at<pace::plain>(pack, arg, remote_addr, rkey);
+    }
+    return put_bcopy_at<pace::by_turn>(pack, arg, remote_addr, rkey);
+}
+
+template <class Hw>
+template <pace how>
+[[gnu::noinline]] ssize_t rc_ep<Hw>::put_bcopy_at(ufx_uct_pack_cb_t pack, void *arg,
+                                                  uint64_t remote_addr,
+                                                  ufx_uct_rkey_t rkey) noexcept
+{
+    op_record *record = how == pace::plain || has_room()
+                            ? this->queue_.reserve_data(this->iface().config().seg_size)
+                            : nullptr;
     if (record == nullptr) {
         return no_room();
     }
-    const size_t length = pack(record->data, arg);
+    const size_t length = pack(record->data(), arg);
     if constexpr (send_queue::max_short != 0) {
         if (length - 1 < send_queue::max_short) {
-            put_quickly(UFX_UCT_FORM_BCOPY, record->data, length, remote_addr, rkey);
+            put_quickly<how>(UFX_UCT_FORM_BCOPY, record->data(), length, remote_addr, rkey);
             return static_cast<ssize_t>(length);
         }
     }
@@ -283,10 +323,18 @@ ssize_t rc_ep<Hw>::put_bcopy(ufx_uct_pack_cb_t pack, void *arg, uint64_t remote_
 }
 
 template <class Hw>
-[[gnu::noinline]] ufx_status_t
-rc_ep<Hw>::post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *iov, size_t iov_count,
-                    uint64_t remote_addr, ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
+template <send_op op>
+[[gnu::noinline]] ufx_status_t rc_ep<Hw>::post_rma(const ufx_uct_iov_t *iov, size_t iov_count,
+                                                   uint64_t remote_addr, ufx_uct_rkey_t rkey,
+                                                   ufx_uct_completion_t *comp) noexcept
 {
+    constexpr ufx_uct_op_kind_t kind = op == send_op::write ? UFX_UCT_OP_PUT : UFX_UCT_OP_GET;
+    if constexpr (send_queue::max_short != 0) {
+        if (is_quick(iov, iov_count) && has_room()) {
+            rma_quickly<pace::by_turn, op>(*iov, remote_addr, rkey, comp);
+            return UFX_INPROGRESS;
+        }
+    }
     std::array<ibv_sge, send_queue::max_pieces> pieces;
     const size_t length = iov_bytes(iov, iov_count);
     if (iov_count > pieces.size() || !gather(iov, iov_count, pieces.data()) ||
@@ -300,8 +348,7 @@ rc_ep<Hw>::post_rma(ufx_uct_op_kind_t kind, const ufx_uct_iov_t *iov, size_t iov
     if (record == nullptr) {
         return no_room();
     }
-    post_remote(*record, kind == UFX_UCT_OP_PUT ? send_op::write : send_op::read,
-                {pieces.data(), iov_count});
+    post_remote(*record, op, {pieces.data(), iov_count});
     return UFX_INPROGRESS;
 }
 
@@ -310,12 +357,12 @@ ufx_status_t rc_ep<Hw>::put_zcopy(const ufx_uct_iov_t *iov, size_t iov_count, ui
                                   ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
 {
     if constexpr (send_queue::max_short != 0) {
-        if (is_quick(iov, iov_count) && has_room()) [[likely]] {
-            rma_quickly<send_op::write>(*iov, remote_addr, rkey, comp);
+        if (is_quick(iov, iov_count) && comp != nullptr && is_plain_signaled()) [[likely]] {
+            rma_quickly<pace::plain, send_op::write>(*iov, remote_addr, rkey, comp);
             return UFX_INPROGRESS;
         }
     }
-    return post_rma(UFX_UCT_OP_PUT, iov, iov_count, remote_addr, rkey, comp);
+    return post_rma<send_op::write>(iov, iov_count, remote_addr, rkey, comp);
 }
 
 template <class Hw>
@@ -323,12 +370,12 @@ ufx_status_t rc_ep<Hw>::get_zcopy(const ufx_uct_iov_t *iov, size_t iov_count, ui
                                   ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
 {
     if constexpr (send_queue::max_short != 0) {
-        if (is_quick(iov, iov_count) && has_room()) [[likely]] {
-            rma_quickly<send_op::read>(*iov, remote_addr, rkey, comp);
+        if (is_quick(iov, iov_count) && is_plain_signaled()) [[likely]] {
+            rma_quickly<pace::plain, send_op::read>(*iov, remote_addr, rkey, comp);
             return UFX_INPROGRESS;
         }
     }
-    return post_rma(UFX_UCT_OP_GET, iov, iov_count, remote_addr, rkey, comp);
+    return post_rma<send_op::read>(iov, iov_count, remote_addr, rkey, comp);
 }
 
 // The data comes into the record, which is registered, and goes on from there when it is complete.
@@ -374,7 +421,7 @@ ufx_status_t rc_ep<Hw>::get_bcopy(ufx_uct_unpack_cb_t unpack, void *arg, size_t 
 template <class Hw>
 ufx_status_t rc_ep<Hw>::fence() noexcept
 {
-    fence_next_ = true;
+    special_ |= fence_asked;
     think_next();
     return UFX_OK;
 }
@@ -396,6 +443,7 @@ ufx_status_t rc_ep<Hw>::check(ufx_uct_completion_t *comp) noexcept
 template <class Hw>
 ufx_status_t rc_ep<Hw>::flush(unsigned flags, ufx_uct_completion_t *comp)
 {
+    room_left_ = 0; // a marker takes a record
     const bool remote = flags == UFX_UCT_FLUSH_REMOTE;
     if (!remote || this->is_failed() || this->queue_.empty() || comp == nullptr) {
         const ufx_status_t status = base::flush(flags, comp);

@@ -9,6 +9,8 @@
 
 #include "uct/base/copy.h"
 
+#include <algorithm>
+
 namespace ufx::uct::ib {
 
 // Packets of a put or get that is posted without counting what is under way: a queue that is full
@@ -28,11 +30,40 @@ void rc_ep<Hw>::note_block(op_record &record, uint64_t request, uint32_t more_pa
     record.transport[1] = psn | uint64_t{more_packets} << 32;
 }
 
+// Room in the send queue and for records was counted; that for completions other eps take, too.
+template <class Hw>
+bool rc_ep<Hw>::has_block_room() const noexcept
+{
+    return room_left_ != 0 && this->iface().has_cq_room(user_cq_room<Hw>);
+}
+
+template <class Hw>
+void rc_ep<Hw>::count_room() noexcept
+{
+    const op_queue &queue = this->queue_;
+    room_left_ = static_cast<uint32_t>(
+        std::min<size_t>(sends_.room_for_small(), queue.capacity() - queue.size()));
+}
+
+// There is room; for the record, too.
+template <class Hw>
+template <pace how>
+[[gnu::always_inline]] inline void rc_ep<Hw>::take_block(iface_type &iface) noexcept
+{
+    if (how != pace::plain && room_left_ == 0) {
+        count_room();
+    }
+    --room_left_;
+    iface.take_cq_room(1);
+}
+
 // Flags of the request at that position, without a completion of its own. Its record is complete.
 template <class Hw>
+template <pace how>
 [[gnu::always_inline]] inline uint32_t rc_ep<Hw>::flags_by_turn(uint64_t request) noexcept
 {
-    if (--plain_left_ != 0) [[likely]] {
+    --plain_left_;
+    if (how == pace::plain || plain_left_ != 0) [[likely]] {
         return send_queue::control_flags(false, false);
     }
     return special_flags(request);
@@ -45,23 +76,24 @@ template <class Hw>
     if (signaled) {
         note_run(request, request + 1, nullptr);
     }
-    return send_queue::control_flags(signaled, std::exchange(fence_next_, false));
+    return send_queue::control_flags(signaled, take_fence());
 }
 
 template <class Hw>
+template <pace how>
 [[gnu::always_inline]] inline void
 rc_ep<Hw>::put_quickly(ufx_uct_op_form_t form, const void *buffer, size_t length,
                        uint64_t remote_addr, ufx_uct_rkey_t rkey) noexcept
 {
     iface_type &iface = this->iface();
+    take_block<how>(iface);
     const uint64_t first = sends_.posted();
     op_record &record = this->queue_.add_short(UFX_UCT_OP_PUT, form, 0, 0, length);
     record.remote_addr = remote_addr;
     record.rkey = rkey;
     note_block(record, first, 0);
     iface.count_sent(length);
-    iface.take_cq_room(1);
-    const uint32_t flags = flags_by_turn(first);
+    const uint32_t flags = flags_by_turn<how>(first);
     sends_.post_write(
         first, {remote_addr, static_cast<uint32_t>(rkey)}, length, flags,
         [&](std::byte *at) { copy_short_twice(at, record.inline_data, buffer, length); });
@@ -69,21 +101,23 @@ rc_ep<Hw>::put_quickly(ufx_uct_op_form_t form, const void *buffer, size_t length
 
 // `copy(at, kept)` writes what follows the transport's header, and the same into the record.
 template <class Hw>
-template <size_t head_size, class Copy>
+template <pace how, size_t head_size, class Copy>
 [[gnu::always_inline]] inline void rc_ep<Hw>::am_quickly(ufx_uct_op_form_t form, uint8_t id,
                                                          size_t length, Copy &&copy) noexcept
 {
     uint64_t head = header_word(id, false);
-    if (flow_.send()) [[unlikely]] {
+    if constexpr (how == pace::plain) {
+        flow_.send_plain();
+    } else if (flow_.send()) {
         head = header_word(id, true);
     }
     iface_type &iface = this->iface();
+    take_block<how>(iface);
     const uint64_t first = sends_.posted();
     op_record &record = this->queue_.add_short(UFX_UCT_OP_AM, form, id, head_size, length);
     note_block(record, first, 0);
     iface.count_sent(length);
-    iface.take_cq_room(1);
-    const uint32_t flags = flags_by_turn(first);
+    const uint32_t flags = flags_by_turn<how>(first);
     sends_.template post_send<sizeof(head) + head_size>(first, length, flags, [&](std::byte *at) {
         std::memcpy(at, &head, sizeof(head));
         copy(at + sizeof(head), record.inline_data);
@@ -91,51 +125,57 @@ template <size_t head_size, class Copy>
 }
 
 template <class Hw>
+template <pace how>
 void rc_ep<Hw>::am_short_quickly(uint8_t id, uint64_t header, const void *payload,
                                  size_t length) noexcept
 {
-    am_quickly<sizeof(header)>(UFX_UCT_FORM_SHORT, id, length, [&](std::byte *at, std::byte *kept) {
-        std::memcpy(at, &header, sizeof(header));
-        std::memcpy(kept, &header, sizeof(header));
-        copy_short_twice(at + sizeof(header), kept + sizeof(header), payload, length);
-    });
+    am_quickly<how, sizeof(header)>(
+        UFX_UCT_FORM_SHORT, id, length, [&](std::byte *at, std::byte *kept) {
+            std::memcpy(at, &header, sizeof(header));
+            std::memcpy(kept, &header, sizeof(header));
+            copy_short_twice(at + sizeof(header), kept + sizeof(header), payload, length);
+        });
 }
 
 template <class Hw>
+template <pace how>
 void rc_ep<Hw>::am_bcopy_quickly(uint8_t id, const std::byte *packed, size_t length) noexcept
 {
-    am_quickly<0>(UFX_UCT_FORM_BCOPY, id, length, [&](std::byte *at, std::byte *kept) {
+    am_quickly<how, 0>(UFX_UCT_FORM_BCOPY, id, length, [&](std::byte *at, std::byte *kept) {
         copy_short_twice(at, kept, packed, length);
     });
 }
 
 template <class Hw>
-template <send_op op>
-void rc_ep<Hw>::rma_quickly(const ufx_uct_iov_t &piece, uint64_t remote_addr, ufx_uct_rkey_t rkey,
-                            ufx_uct_completion_t *comp) noexcept
+template <pace how, send_op op>
+[[gnu::always_inline]] inline void rc_ep<Hw>::rma_quickly(const ufx_uct_iov_t &from,
+                                                          uint64_t remote_addr, ufx_uct_rkey_t rkey,
+                                                          ufx_uct_completion_t *comp) noexcept
 {
     constexpr bool put = op == send_op::write;
+    // The user's does not change with what is written here.
+    const ufx_uct_iov_t piece{from.buffer, from.length, from.memh};
     iface_type &iface = this->iface();
+    take_block<how>(iface);
     const uint64_t first = sends_.posted();
-    const size_t length = piece.length;
-    const ibv_sge local{reinterpret_cast<uint64_t>(piece.buffer), static_cast<uint32_t>(length),
-                        lkey_of(piece.memh)};
+    const ibv_sge local{reinterpret_cast<uint64_t>(piece.buffer),
+                        static_cast<uint32_t>(piece.length), lkey_of(piece.memh)};
     op_record &record = this->queue_.add_zcopy(put ? UFX_UCT_OP_PUT : UFX_UCT_OP_GET, piece, comp);
     record.remote_addr = remote_addr;
     record.rkey = rkey;
-    note_block(record, first, static_cast<uint32_t>((length - 1) >> mtu_shift_));
-    iface.count_sent(put ? length : 0);
-    iface.take_cq_room(1);
+    note_block(record, first, static_cast<uint32_t>((piece.length - 1) >> mtu_shift_));
+    if (put) {
+        iface.count_sent(piece.length);
+    }
     uint32_t flags = send_queue::control_flags(true, false);
-    if (put && comp == nullptr) [[unlikely]] {
-        flags = flags_by_turn(first);
+    if (how != pace::plain && put && comp == nullptr) {
+        flags = flags_by_turn<how>(first);
     } else {
-        end_tail();
-        note_run(first, first + 1, comp);
-        if (fence_next_) [[unlikely]] {
-            fence_next_ = false;
-            flags = send_queue::control_flags(true, true);
+        if (how != pace::plain) {
+            end_tail();
+            flags = send_queue::control_flags(true, take_fence());
         }
+        note_run(first, first + 1, comp);
     }
     sends_.template post_piece<op>(first, {remote_addr, static_cast<uint32_t>(rkey)}, local, flags);
 }

@@ -15,7 +15,7 @@ public:
 
     // `largest`: what a request of the user takes at most. Both are below `size`.
     send_credits(uint32_t size, uint32_t largest) noexcept
-        : size_(size), user_room_(size - reserved - largest), user_end_(user_room_)
+        : size_(size), user_room_(size - reserved - largest)
     {
     }
 
@@ -32,7 +32,13 @@ public:
     }
 
     // Is there room for any request of the user?
-    [[nodiscard]] bool has_room() const noexcept { return posted_ <= user_end_; }
+    [[nodiscard]] bool has_room() const noexcept { return under_way() <= user_room_; }
+
+    // How many requests of one place the user may post before has_room() is false.
+    [[nodiscard]] uint32_t room_for_small() const noexcept
+    {
+        return has_room() ? user_room_ - under_way() + 1 : 0;
+    }
 
     // For one of the transport itself. One place stays for the request that ends an unsignaled
     // tail.
@@ -47,14 +53,12 @@ public:
     {
         const auto freed = static_cast<uint32_t>(position - done_);
         done_ = position;
-        user_end_ = position + user_room_;
         return freed;
     }
 
 private:
     uint32_t size_;
     uint32_t user_room_; // under way at most before a request of the user
-    uint64_t user_end_;  // posted() at most before one
     uint64_t posted_ = 0;
     uint64_t done_ = 0;
 };

@@ -123,6 +123,13 @@ private:
     return be32toh(cqe.sop_drop_qpn) & number_mask;
 }
 
+// The opcode is above the owner's bits, and this one is the lowest.
+[[nodiscard]] inline bool is_request_done(const mlx5_cqe64 &cqe) noexcept
+{
+    static_assert(MLX5_CQE_REQ == 0);
+    return cqe.op_own < 1 << 4;
+}
+
 // Entries of others are moved up in place of those that go, youngest first, so that what is left is
 // contiguous; each keeps the owner bit of the place it moves to.
 template <class F>

@@ -133,7 +133,7 @@ public:
         seg.opmod_idx_opcode =
             htobe32(modifier_of(request) << 24 | static_cast<uint32_t>(position & 0xffff) << 8 |
                     opcode_of(request.op));
-        seg.qpn_ds = htobe32(static_cast<uint32_t>(queue_.own_number_) + segments_);
+        seg.qpn_ds = htobe32(queue_.qpn_ << 8 | segments_);
         seg.fm_ce_se = static_cast<uint8_t>((request.signaled ? MLX5_WQE_CTRL_CQ_UPDATE : 0) |
                                             (request.fenced ? MLX5_WQE_CTRL_FENCE : 0));
         std::memcpy(start_, &seg, sizeof(seg));
@@ -197,7 +197,9 @@ send_queue::send_queue(const mlx5dv_qp &dv, uint32_t qpn, uint32_t *blueflame_of
     : send_credits(dv.sq.wqe_cnt, max_blocks), buffer_(static_cast<std::byte *>(dv.sq.buf)),
       end_(buffer_ + size_t{dv.sq.wqe_cnt} * dv.sq.stride), record_(dv.dbrec),
       doorbell_(static_cast<std::byte *>(dv.bf.reg)), block_mask_(dv.sq.wqe_cnt - 1),
-      own_number_(uint64_t{qpn} << 8),
+      start_of_send_(start_of(MLX5_OPCODE_SEND, qpn)),
+      start_of_write_(start_of(MLX5_OPCODE_RDMA_WRITE, qpn)),
+      start_of_read_(start_of(MLX5_OPCODE_RDMA_READ, qpn)), qpn_(qpn),
       has_blueflame_(blueflame_offset != nullptr && dv.bf.size != 0), blueflame_size_(dv.bf.size),
       blueflame_offset_(blueflame_offset)
 {

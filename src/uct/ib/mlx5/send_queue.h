@@ -55,7 +55,7 @@ public:
         static_assert(head_size <= segment);
         std::byte *wqe = block(first);
         write_copied(wqe + segment, head_size + length, copy);
-        finish_block<MLX5_OPCODE_SEND>(wqe, first, segments_with(1, head_size + length), flags);
+        finish_block(wqe, first, start_of_send_ + segments_with(1, head_size + length), flags);
     }
 
     template <class Copy>
@@ -65,7 +65,7 @@ public:
         std::byte *wqe = block(first);
         write_remote(wqe + segment, to);
         write_copied(wqe + 2 * segment, length, copy);
-        finish_block<MLX5_OPCODE_RDMA_WRITE>(wqe, first, segments_with(2, length), flags);
+        finish_block(wqe, first, start_of_write_ + segments_with(2, length), flags);
     }
 
     // A write or read of a piece that is not empty.
@@ -80,8 +80,8 @@ public:
         data->byte_count = htobe32(piece.length);
         data->lkey = htobe32(piece.lkey);
         data->addr = htobe64(piece.addr);
-        finish_block<op == send_op::write ? MLX5_OPCODE_RDMA_WRITE : MLX5_OPCODE_RDMA_READ>(
-            wqe, first, 3, flags);
+        finish_block(wqe, first, (op == send_op::write ? start_of_write_ : start_of_read_) + 3,
+                     flags);
     }
 
     // The word of a control segment that asks for a completion, or waits for reads before it.
@@ -137,14 +137,18 @@ private:
         copy(at + sizeof(*seg));
     }
 
-    // The control segment last, then the doorbell.
-    template <uint8_t opcode>
-    void finish_block(std::byte *wqe, uint64_t first, size_t segments, uint32_t flags) noexcept
+    // The start of a control segment as one number: the counter and the opcode in the upper half,
+    // the queue pair's number and the count of segments in the lower one. Here without counter and
+    // count.
+    [[nodiscard]] static constexpr uint64_t start_of(uint8_t opcode, uint32_t qpn) noexcept
     {
-        // The counter and the opcode in the upper half, the queue pair's number and the length in
-        // the lower one.
-        const uint64_t start =
-            htobe64((first << 48 >> 8) + (uint64_t{opcode} << 32 | segments) + own_number_);
+        return uint64_t{opcode} << 32 | uint64_t{qpn} << 8;
+    }
+
+    // The control segment last, then the doorbell. `kind` is one of start_of(), and the count.
+    void finish_block(std::byte *wqe, uint64_t first, uint64_t kind, uint32_t flags) noexcept
+    {
+        const uint64_t start = htobe64((first << 48 >> 8) + kind);
         std::memcpy(wqe, &start, sizeof(start));
         std::memcpy(wqe + sizeof(start), &flags, sizeof(flags));
         advance_to(first + 1);
@@ -161,7 +165,10 @@ private:
     volatile __be32 *record_;
     std::byte *doorbell_;
     uint64_t block_mask_; // their number, a power of two, less 1
-    uint64_t own_number_; // of the queue pair, where a control segment has it
+    uint64_t start_of_send_;
+    uint64_t start_of_write_;
+    uint64_t start_of_read_;
+    uint32_t qpn_;
     bool has_blueflame_;
     uint32_t blueflame_size_;
     uint32_t *blueflame_offset_; // of the register: its queues write to two places of it in turn

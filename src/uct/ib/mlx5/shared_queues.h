@@ -25,7 +25,7 @@ public:
             ++count;
             const uint32_t qpn = qpn_of(cqe);
             const uint16_t id = be16toh(cqe.wqe_counter);
-            if ((cqe.op_own >> 4) == MLX5_CQE_REQ) [[likely]] {
+            if (is_request_done(cqe)) [[likely]] {
                 sends_.pop();
                 handle(qpn, id, static_cast<const send_error *>(nullptr));
             } else {

@@ -6,21 +6,20 @@ namespace ufx::ucp {
 
 void encode(const am_header &header, std::byte *to) noexcept
 {
-    ucs::byte_writer out(to, am_header_size);
-    out.u8(static_cast<std::uint8_t>(header.type));
-    out.u8(header.flags);
-    out.le16(header.rail);
-    out.le32(header.epoch);
-    out.le64(header.dst_ep);
-    out.le64(header.number);
-    out.le64(header.ack);
-    out.le32(header.index);
-    out.le32(header.count);
-    out.le64(header.total);
-    out.le64(header.offset);
-    out.le16(header.id);
-    out.le16(header.user_header);
-    out.le32(0);
+    to[0] = static_cast<std::byte>(header.type);
+    to[1] = static_cast<std::byte>(header.flags);
+    ucs::store_le16(to + 2, header.rail);
+    ucs::store_le32(to + 4, header.epoch);
+    ucs::store_le64(to + 8, header.dst_ep);
+    ucs::store_le64(to + 16, header.number);
+    ucs::store_le64(to + 24, header.ack);
+    ucs::store_le32(to + 32, header.index);
+    ucs::store_le32(to + 36, header.count);
+    ucs::store_le64(to + 40, header.total);
+    ucs::store_le64(to + 48, header.offset);
+    ucs::store_le16(to + 56, header.id);
+    ucs::store_le16(to + 58, header.user_header);
+    ucs::store_le32(to + 60, 0);
 }
 
 namespace {
@@ -52,27 +51,30 @@ bool is_sane(const am_header &h, std::size_t payload) noexcept
 bool decode(std::span<const std::byte> frame, am_header &header,
             std::span<const std::byte> &payload) noexcept
 {
-    ucs::byte_reader in(frame);
+    if (frame.size() < am_header_size) {
+        return false;
+    }
+    const std::byte *from = frame.data();
     am_header h;
-    h.type = static_cast<am_type>(in.u8());
-    h.flags = in.u8();
-    h.rail = in.le16();
-    h.epoch = in.le32();
-    h.dst_ep = in.le64();
-    h.number = in.le64();
-    h.ack = in.le64();
-    h.index = in.le32();
-    h.count = in.le32();
-    h.total = in.le64();
-    h.offset = in.le64();
-    h.id = in.le16();
-    h.user_header = in.le16();
-    (void)in.le32();
-    if (!in.ok() || !is_sane(h, in.remaining())) {
+    h.type = static_cast<am_type>(from[0]);
+    h.flags = static_cast<std::uint8_t>(from[1]);
+    h.rail = ucs::load_le16(from + 2);
+    h.epoch = ucs::load_le32(from + 4);
+    h.dst_ep = ucs::load_le64(from + 8);
+    h.number = ucs::load_le64(from + 16);
+    h.ack = ucs::load_le64(from + 24);
+    h.index = ucs::load_le32(from + 32);
+    h.count = ucs::load_le32(from + 36);
+    h.total = ucs::load_le64(from + 40);
+    h.offset = ucs::load_le64(from + 48);
+    h.id = ucs::load_le16(from + 56);
+    h.user_header = ucs::load_le16(from + 58);
+    const std::span<const std::byte> rest = frame.subspan(am_header_size);
+    if (!is_sane(h, rest.size())) {
         return false;
     }
     header = h;
-    payload = in.rest();
+    payload = rest;
     return true;
 }
 

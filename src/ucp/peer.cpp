@@ -326,8 +326,8 @@ void peer::saw_connection(std::uint64_t connection)
 
 ep *peer::find_ep(core::ep_id own) const
 {
-    const auto at = eps_.find(own);
-    return at != eps_.end() ? at->second : nullptr;
+    ep *e = worker_.find_ep(own);
+    return e != nullptr && e->has_peer() && &e->remote() == this ? e : nullptr;
 }
 
 void peer::close_ep(ep &e, bool is_cut)

@@ -13,13 +13,12 @@ std::optional<am_number> am_tx::admit(std::uint64_t handle, std::uint32_t count,
     }
     const am_number first = next_;
     for (std::uint32_t i = 0; i < count; ++i) {
-        entry e;
+        entry &e = entries_.add();
         e.number = next_++;
         e.first = first;
         e.count = count;
         e.handle = handle;
         e.group = group;
-        entries_.push_back(e);
     }
     return first;
 }
@@ -27,15 +26,6 @@ std::optional<am_number> am_tx::admit(std::uint64_t handle, std::uint32_t count,
 am_tx::entry *am_tx::get(am_number n)
 {
     return const_cast<entry *>(find(n));
-}
-
-const am_tx::entry *am_tx::find(am_number n) const
-{
-    if (entries_.empty() || n < entries_.front().number ||
-        n - entries_.front().number >= entries_.size()) {
-        return nullptr;
-    }
-    return &entries_[static_cast<std::size_t>(n - entries_.front().number)];
 }
 
 std::uint32_t am_tx::count_on(rail_id rail, epoch_t epoch)
@@ -78,9 +68,8 @@ void am_tx::finish(entry &e, ufx_status_t status, cause why, action_list &out)
     out.push_back(act::fragment_done{ep_, op_kind::AM, e.handle, e.number - e.first, status, why});
 }
 
-std::size_t am_tx::first_waiting() const
+std::size_t am_tx::find_waiting(am_number front) const
 {
-    const am_number front = entries_.empty() ? next_ : entries_.front().number;
     waiting_from_ = std::max(waiting_from_, front);
     while (waiting_from_ < next_ &&
            !entries_[static_cast<std::size_t>(waiting_from_ - front)].waits()) {

@@ -52,7 +52,11 @@ public:
     // Gives numbers to a message of `count` fragments; nothing if the window has no room.
     std::optional<am_number> admit(std::uint64_t handle, std::uint32_t count, group_id group);
     // The entry of a number that is not released yet.
-    const entry *find(am_number n) const;
+    const entry *find(am_number n) const
+    {
+        const am_number at = n - front_number(); // wraps for an earlier one
+        return at < entries_.size() ? &entries_[static_cast<std::size_t>(at)] : nullptr;
+    }
 
     // All entries that wait to be posted, lowest number first, replays and first posts alike.
     // `may` says whether that entry may go over the lane in question.
@@ -68,7 +72,12 @@ public:
     }
     bool any_waits() const { return waiting_from_ != next_ && first_waiting() < entries_.size(); }
     // Room for the next posted(), which then allocates nothing.
-    void expect_post() { lanes_.reserve(lanes_.size() + 1); }
+    void expect_post()
+    {
+        if (lanes_.size() == lanes_.capacity()) {
+            lanes_.reserve(lanes_.size() + 1);
+        }
+    }
     // It was posted. `local_pending`: uct will call local_done later (zcopy).
     void posted(am_number n, rail_id rail, epoch_t epoch, bool local_pending);
     void local_done(am_number n, action_list &out);
@@ -128,7 +137,17 @@ private:
         std::uint32_t posted;
     };
     entry *get(am_number n);
-    std::size_t first_waiting() const;
+    // Numbers are given in order, so all up to next_ are in the ledger, or released.
+    am_number front_number() const { return next_ - entries_.size(); }
+    std::size_t first_waiting() const
+    {
+        const am_number front = front_number();
+        const am_number at = waiting_from_ - front;
+        return at < entries_.size() && entries_[static_cast<std::size_t>(at)].waits()
+                   ? static_cast<std::size_t>(at)
+                   : find_waiting(front);
+    }
+    std::size_t find_waiting(am_number front) const;
     void waits_again(const entry &e) { waiting_from_ = std::min(waiting_from_, e.number); }
     void cover(entry &e, action_list &out);
     void release(entry &e, action_list &out);

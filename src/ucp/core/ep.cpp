@@ -100,7 +100,7 @@ void ep::expect_put(group_id id)
 void ep::expect_am(action_list &out)
 {
     tx_.expect_post();
-    if (out.size() + 2 > out.capacity()) {
+    if (!window_req_armed_ && out.size() + 2 > out.capacity()) {
         out.reserve(2 * out.size() + 16);
     }
 }

@@ -90,7 +90,8 @@ public:
     void close_group(group_id id);
     const order_group &group(group_id id) const { return groups_[id - 1].state; }
     void put_added(group_id id, std::uint32_t puts) { groups_[id - 1].state.add(puts); }
-    // Before a fragment is posted: what notes it afterwards allocates nothing.
+    // Before a fragment is posted: what notes it afterwards allocates nothing. (am_posted() acts only
+    // to ask for the window.)
     void expect_put(group_id id);
     void expect_am(action_list &out);
     void put_posted(group_id id, rail_id rail);

@@ -25,6 +25,16 @@ public:
         }
         (*this)[size_++] = value;
     }
+    // A new one at the end, as T makes it.
+    T &add()
+    {
+        if (size_ == slots_.size()) {
+            grow();
+        }
+        T &slot = (*this)[size_++];
+        slot = T();
+        return slot;
+    }
     void pop_front()
     {
         head_ = (head_ + 1) & (slots_.size() - 1);

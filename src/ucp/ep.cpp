@@ -114,16 +114,6 @@ ucs::result<ep *> ep::create(worker &w, const ufx_ucp_ep_params_t &params)
     return raw;
 }
 
-ufx_status_t ep::accepts() const
-{
-    if (closing_ || failed_) {
-        return UFX_ERR_SHUTDOWN;
-    }
-    const core::ep *machine = failover();
-    return machine != nullptr && machine->state() != core::ep::life::ALIVE ? UFX_ERR_SHUTDOWN
-                                                                           : UFX_OK;
-}
-
 void ep::join(peer &p, core::ep_id peer_ep, std::uint64_t connection)
 {
     peer_ = &p;

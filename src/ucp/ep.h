@@ -47,7 +47,11 @@ public:
     bool polls_memory() const { return (flags_ & UFX_UCP_EP_TARGET_POLLS_MEMORY) != 0; }
     ufx_ucp_ep_state_t state() const { return state_; }
     // OK while operations are accepted, else what they are refused with.
-    ufx_status_t accepts() const;
+    ufx_status_t accepts() const
+    {
+        const bool alive = machine_ == nullptr || machine_->state() == core::ep::life::ALIVE;
+        return closing_ || failed_ || !alive ? UFX_ERR_SHUTDOWN : UFX_OK;
+    }
     const std::string &name() const { return name_; }
     std::uint64_t connection() const { return connection_; }
 

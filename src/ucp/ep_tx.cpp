@@ -52,22 +52,46 @@ void ep_tx::submit(request &r)
         drop_unposted(r, abandoned_ ? end_status_ : UFX_ERR_SHUTDOWN, core::cause::NONE, true);
         return;
     }
-    ++queued_;
     // Nothing overtakes what is still to be released.
     if (!r.internal && has_fence_ && (!gate_.passed(fence_at_) || !fenced_.empty())) {
+        ++queued_;
         r.fence = fence_at_;
         fenced_.push_back(r);
         return;
     }
+    // It is accepted: whatever happens, it has an end.
+    ep_.or_fail([&] {
+        if (is_am(r) || !post_at_once(r)) {
+            post_in_turn(r);
+        }
+    });
+}
+
+void ep_tx::post_in_turn(request &r)
+{
+    ++queued_;
     start(r);
     called_ = r.internal ? nullptr : &r;
-    ep_.or_fail([this] { progress(); }); // it is accepted: whatever happens, it has an end
+    ep_.or_fail([this] { progress(); });
     called_ = nullptr;
 }
 
 void ep_tx::start(request &r)
 {
     (is_am(r) ? am_queue_ : rma_queue_).push_back(r);
+}
+
+// A put or get that would overtake nothing needs no turn in a queue. False: it is not posted, or
+// not all of it.
+bool ep_tx::post_at_once(request &r)
+{
+    const core::ep *machine = ep_.failover();
+    if (machine == nullptr || posting_ || r.notify != 0 || !rma_queue_.empty() ||
+        !machine->frozen().empty()) {
+        return false;
+    }
+    bool more = false;
+    return post_slice(r, more) == UFX_OK && r.unposted == 0;
 }
 
 // The first turn of a list: its notification takes its place in the AM sequence.
@@ -161,7 +185,9 @@ void ep_tx::end(request &r)
         gate_.leave(r.generation);
     }
     r.complete();
-    pass_flushes();
+    if (!flushes_.empty()) {
+        pass_flushes();
+    }
     if (!fenced_.empty()) {
         wake();
     }

@@ -14,6 +14,7 @@
 #include "ucp/fragment.h"
 #include "ucp/request.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -30,7 +31,7 @@ public:
 
     // ---- From the posting calls -------------------------------------------------------------
     // The queues have room for one more request.
-    bool has_room() const;
+    [[nodiscard]] bool has_room() const;
     // Takes a request whose parts are counted; posts what can be posted.
     void submit(request &r);
     // Ends `r` when everything submitted before is complete. True: that is so now, `r` is not
@@ -45,13 +46,22 @@ public:
                     bool remote_final = true);
     // The peer's answer came, or will not come.
     void answered(request &r, ufx_status_t status, bool remote_final = true);
-    // Limits of what one AM frame carries, over all rails of the worker.
-    struct am_limits {
+    // What one frame of a message, and one put or get, carries on every rail of the worker.
+    struct frame_limits {
         std::size_t bcopy = 0;  // stream bytes
         std::size_t zcopy = 0;  // payload bytes; 0: not on every rail
         std::size_t header = 0; // bytes before the payload of a zcopy frame
+        std::size_t put = 0;
+        std::size_t get = 0;
     };
-    const am_limits &limits();
+    const frame_limits &limits() { return limits_.bcopy != 0 ? limits_ : find_limits(); }
+    // Below this a transfer is not worth a second lane.
+    static constexpr std::size_t min_chunk = 64 * 1024;
+    // A put or get of that length is one fragment, whatever lane it takes.
+    bool is_small(std::size_t length, bool is_put)
+    {
+        return length <= std::min(min_chunk, is_put ? limits().put : limits().get);
+    }
     // How puts and gets of that length are cut.
     std::size_t chunk_of(std::size_t length, bool is_put) const;
 
@@ -91,6 +101,7 @@ public:
     ucs::list<rkey> keys;
 
 private:
+    static constexpr std::size_t place_count = 2 * core::window::bits;
     // Where an AM fragment was posted last.
     struct am_place {
         core::lane_ref where;
@@ -98,6 +109,8 @@ private:
     };
 
     void start(request &r);
+    void post_in_turn(request &r);
+    bool post_at_once(request &r);
     void begin(request &r);
     void send_get_notify(request &r);
     void leave_queue(request &r);
@@ -149,13 +162,20 @@ private:
     void end_guilty(request &r, ufx_status_t status);
 
     // ep_tx_am.cpp
+    [[gnu::cold]] const frame_limits &find_limits();
     ufx_status_t post_am(lane &over, const core::am_tx::entry &entry);
     ufx_status_t post_zcopy(lane &over, const am_header &header, std::span<const std::byte> head,
                             std::span<const std::byte> payload, request &r);
     ufx_status_t post_skip(lane &over, const core::am_tx::entry &entry);
     am_header header_for(const lane &over, am_type type);
     void note_am(lane &over, core::am_number number, std::size_t bytes, bool local_pending);
-    am_place &place_of(core::am_number number);
+    am_place &place_of(core::am_number number)
+    {
+        if (places_.empty()) {
+            places_.resize(place_count);
+        }
+        return places_[static_cast<std::size_t>(number % place_count)];
+    }
 
     ep &ep_;
     core::flush_gate gate_;
@@ -170,7 +190,7 @@ private:
     std::uint64_t turn_ = 1;        // counts progress()
     std::vector<am_place> places_;  // by number modulo the window
     std::vector<std::byte> header_; // of the zcopy frame that is being posted
-    am_limits limits_;
+    frame_limits limits_;
     std::size_t queued_ = 0;
     const request *called_ = nullptr; // its posting call is under way
     bool posting_ = false;

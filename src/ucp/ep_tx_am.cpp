@@ -89,17 +89,16 @@ bool may_zcopy(const lane &over, const std::byte *payload, const request &r)
 
 } // namespace
 
-const ep_tx::am_limits &ep_tx::limits()
+const ep_tx::frame_limits &ep_tx::find_limits()
 {
-    if (limits_.bcopy != 0) {
-        return limits_;
-    }
-    limits_ = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
+    limits_ = {SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX};
     const auto narrow = [this](const ufx_uct_iface_attr_t &attr) {
         const bool has_zcopy =
             (attr.caps & UFX_UCT_CAP_AM_ZCOPY) != 0 && attr.am.max_hdr >= am_header_size;
         limits_.bcopy = std::min(limits_.bcopy, attr.am.max_bcopy - am_header_size);
         limits_.zcopy = has_zcopy ? std::min(limits_.zcopy, attr.am.max_zcopy) : 0;
+        limits_.put = std::min(limits_.put, attr.put.max_zcopy);
+        limits_.get = std::min(limits_.get, attr.get.max_zcopy);
         limits_.header = has_zcopy ? std::min(limits_.header, attr.am.max_hdr - am_header_size) : 0;
     };
     const worker &home = ep_.home();
@@ -110,15 +109,6 @@ const ep_tx::am_limits &ep_tx::limits()
         narrow(home.self_rail()->attr());
     }
     return limits_;
-}
-
-ep_tx::am_place &ep_tx::place_of(core::am_number number)
-{
-    constexpr std::size_t count = 2 * core::window::bits;
-    if (places_.empty()) {
-        places_.resize(count);
-    }
-    return places_[static_cast<std::size_t>(number % count)];
 }
 
 void ep_tx::note_am(lane &over, core::am_number number, std::size_t bytes, bool local_pending)
@@ -190,18 +180,17 @@ ufx_status_t ep_tx::post_zcopy(lane &over, const am_header &header, std::span<co
     if (r.memory != nullptr && r.memory->holds(iov.buffer, iov.length)) {
         iov.memh = r.memory->handle(over.port().domain());
     }
-    fragment *pending = ep_.home().requests.take_fragment(ep_, r, core::op_kind::AM);
-    pending->number = header.number;
-    pending->where = over.ref();
-    pending->comp.func = &fragment::on_complete;
-    pending->comp.count = 1;
-    pending->comp.status = UFX_OK;
+    fragment &pending = ep_.home().requests.take_fragment(ep_, r, core::op_kind::AM);
+    pending.number = header.number;
+    pending.where = over.ref();
+    pending.comp.count = 1;
+    pending.comp.status = UFX_OK;
     const ufx_status_t status = ufx_uct_ep_am_zcopy(over.uct(), uct_am_data, header_.data(),
-                                                    header_.size(), &iov, 1, 0, &pending->comp);
+                                                    header_.size(), &iov, 1, 0, &pending.comp);
     if (status == UFX_INPROGRESS) {
-        fragments_.push_back(*pending);
+        fragments_.push_back(pending);
     } else {
-        free_fragment(*pending);
+        free_fragment(pending);
     }
     return status;
 }

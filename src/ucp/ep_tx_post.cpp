@@ -17,8 +17,6 @@ namespace ufx::ucp {
 
 namespace {
 
-// Below this a transfer is not worth a second lane.
-constexpr std::size_t min_chunk = 64 * 1024;
 // Pieces per lane of a striped transfer: enough to even out lanes of different speed.
 constexpr std::size_t chunks_per_lane = 4;
 // What a lane may hold at least before others are preferred for good.
@@ -36,11 +34,11 @@ std::size_t part_limit(const ufx_uct_iface_attr_t &attr, std::size_t length, con
                        bool is_put)
 {
     const std::size_t most = is_put ? attr.put.max_zcopy : attr.get.max_zcopy;
-    if (length <= min_chunk) {
+    if (length <= ep_tx::min_chunk) {
         return most;
     }
     const std::size_t timely = bytes_in(attr.bandwidth, cfg.fragment_time);
-    return timely == 0 ? most : std::min(most, std::max(timely, min_chunk));
+    return timely == 0 ? most : std::min(most, std::max(timely, ep_tx::min_chunk));
 }
 
 } // namespace
@@ -207,7 +205,6 @@ ufx_status_t ep_tx::post_part(lane &over, fragment &f)
     if (f.part.memory != nullptr && f.part.memory->holds(iov.buffer, length)) {
         iov.memh = f.part.memory->handle(over.port().domain());
     }
-    f.comp.func = &fragment::on_complete;
     f.comp.count = 1;
     f.comp.status = UFX_OK;
     const rkey::unpacked &key = *f.part.key->on(over); // pick() has asked
@@ -280,13 +277,13 @@ ufx_status_t ep_tx::post_slice(request &r, bool &more)
         return UFX_OK;
     }
     const bool is_put = r.kind == op::PUT;
-    fragment *f =
+    fragment &f =
         ep_.home().requests.take_fragment(ep_, r, is_put ? core::op_kind::PUT : core::op_kind::GET);
-    f->part = slice;
+    f.part = slice;
     ep_.failover()->expect_put(r.group);
-    const ufx_status_t status = post_part(*over, *f);
+    const ufx_status_t status = post_part(*over, f);
     if (status < 0) {
-        free_fragment(*f);
+        free_fragment(f);
         if (is_for_ever(status)) {
             return status;
         }
@@ -294,7 +291,7 @@ ufx_status_t ep_tx::post_slice(request &r, bool &more)
         more = true; // another lane may take it
         return UFX_OK;
     }
-    fragments_.push_back(*f);
+    fragments_.push_back(f);
     more = true;
     if (is_put && r.group != 0) {
         ep_.failover()->put_posted(r.group, over->ref().rail);
@@ -309,7 +306,7 @@ ufx_status_t ep_tx::post_slice(request &r, bool &more)
         leave_queue(r);
     }
     if (status == UFX_OK) {
-        completed(*f, UFX_OK);
+        completed(f, UFX_OK);
     }
     return UFX_OK;
 }

@@ -74,7 +74,7 @@ core::purged_op ep_tx::on_purge(lane &over, const ufx_uct_op_desc_t *op, core::v
     }
     request &r = *f->op;
     out.fragment.kind = f->kind;
-    out.fragment.handle = f->id;
+    out.fragment.handle = ep_.home().requests.name(*f);
     out.fragment.op = r.id;
     out.fragment.from = f->from;
     out.fragment.group = f->kind == core::op_kind::PUT ? r.group : 0;

@@ -16,7 +16,7 @@ fragment *fragment::of(ufx_uct_completion_t *comp)
 void fragment::on_complete(ufx_uct_completion_t *comp) noexcept
 {
     fragment &f = *static_cast<completion *>(comp)->self;
-    ep &owner = f.owner;
+    ep &owner = *f.owner;
     owner.or_fail([&] { owner.tx.completed(f, comp->status); });
 }
 

@@ -338,7 +338,9 @@ void lane::purge(const core::landed_position &landed)
     purge_run run{this, {}};
     nop_.busy = false;
     if (uct_ != nullptr) {
-        run.ops.reserve(look().outstanding_ops);
+        const std::uint64_t count = look().outstanding_ops;
+        run.ops.reserve(count);
+        peer_.home().requests.expect_names(count);
         const bool token = landed.grade == core::grade::EXACT && !landed.nothing;
         const ufx_status_t status = ufx_uct_ep_outstanding_purge(
             uct_, static_cast<ufx_uct_token_grade_t>(landed.grade),

@@ -39,7 +39,7 @@ bool needs_registration(const ep &e)
 
 ufx_status_t shape_am(ep &e, request &r)
 {
-    const ep_tx::am_limits &limits = e.tx.limits();
+    const ep_tx::frame_limits &limits = e.tx.limits();
     bool by_zcopy = limits.zcopy != 0 && r.head.size() <= limits.header &&
                     r.payload_length >= e.home().cfg().zcopy_thresh;
     const std::size_t most =
@@ -77,6 +77,12 @@ ufx_status_t shape_rma(ep &e, request &r)
         if (status != UFX_OK) {
             return status;
         }
+    }
+    if (r.pieces.size() == 1 && e.tx.is_small(r.pieces[0].length, r.kind == op::PUT)) {
+        r.length = r.chunk = r.pieces[0].length;
+        r.unposted = 1;
+        r.state = core::op_state(1 + r.answers);
+        return UFX_OK;
     }
     std::size_t total = 0;
     for (std::size_t i = 0; i < r.pieces.size(); ++i) {

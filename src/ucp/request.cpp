@@ -28,8 +28,22 @@ void request::complete()
         return;
     }
     completed = true;
-    timer.stop();
+    if (timer.active()) {
+        timer.stop();
+    }
     home.requests.push_done(*this);
+}
+
+void request::reset()
+{
+    release_memories();
+    if (!completed) { // it was never accepted
+        timer.stop();
+    }
+    pieces.clear();
+    head.clear();
+    own_key.reset();
+    ::new (static_cast<request_fields *>(this)) request_fields;
 }
 
 void request::add_own(mem &memory)
@@ -65,9 +79,7 @@ void request::on_deadline(void *arg, std::uint64_t)
 
 request_pool::~request_pool()
 {
-    done_.clear();
-    fragment_table_.for_each([this](ucs::handle, fragment &f) { give_back(f); });
-    table_.for_each([this](ucs::handle, request &r) { recycle(r); });
+    table_.for_each([this](ucs::handle, request &r) { requests_.give_back(&r); });
 }
 
 void request_pool::undoer::operator()(request *r) const
@@ -78,11 +90,8 @@ void request_pool::undoer::operator()(request *r) const
 request_pool::draft request_pool::start(worker &home, ep *target, const ufx_ucp_op_params_t *params,
                                         op kind)
 {
-    draft r(requests_.take(home));
-    if (r == nullptr) {
-        throw std::bad_alloc();
-    }
-    r->id = table_.insert(*r);
+    request *unused = free_.pop_front();
+    draft r(unused != nullptr ? unused : &make(home));
     r->target = target;
     r->kind = kind;
     r->state = core::op_state(1);
@@ -105,6 +114,21 @@ request_pool::draft request_pool::start(worker &home, ep *target, const ufx_ucp_
     return r;
 }
 
+request &request_pool::make(worker &home)
+{
+    request *made = requests_.take(home);
+    if (made == nullptr) {
+        throw std::bad_alloc();
+    }
+    try {
+        made->id = table_.insert(*made);
+    } catch (...) {
+        requests_.give_back(made);
+        throw;
+    }
+    return *made;
+}
+
 void request_pool::release(request &r)
 {
     r.user_holds = false;
@@ -115,30 +139,48 @@ void request_pool::release(request &r)
 
 void request_pool::recycle(request &r)
 {
-    r.release_memories();
-    table_.erase(r.id);
-    requests_.give_back(&r);
+    r.reset();
+    r.id = table_.renew(r.id);
+    if (r.id != 0) [[likely]] {
+        free_.push_back(r);
+    } else {
+        requests_.give_back(&r);
+    }
 }
 
-fragment *request_pool::take_fragment(ep &target, request &r, core::op_kind kind)
+fragment &request_pool::take_fragment(ep &target, request &r, core::op_kind kind)
 {
+    // One of a message may live longer than its request.
+    if (kind != core::op_kind::AM && r.first_part.owner == nullptr) {
+        r.first_part.begin(target, kind);
+        return r.first_part;
+    }
     fragment *f = fragments_.take(target, r, kind);
     if (f == nullptr) {
         throw std::bad_alloc();
     }
-    try {
-        f->id = fragment_table_.insert(*f);
-    } catch (...) {
-        fragments_.give_back(f);
-        throw;
+    return *f;
+}
+
+ucs::handle request_pool::name(fragment &f)
+{
+    if (f.id == 0) {
+        f.id = fragment_table_.insert(f);
     }
-    return f;
+    return f.id;
 }
 
 void request_pool::give_back(fragment &f)
 {
-    fragment_table_.erase(f.id);
-    fragments_.give_back(&f);
+    if (f.id != 0) {
+        fragment_table_.erase(std::exchange(f.id, 0));
+    }
+    if (&f == &f.op->first_part) {
+        f.unlink();
+        f.owner = nullptr;
+    } else {
+        fragments_.give_back(&f);
+    }
 }
 
 namespace {
@@ -162,8 +204,7 @@ unsigned request_pool::progress()
 {
     unsigned ran = 0;
     // Those that a callback completes at once have their turn in the next call.
-    ucs::list<request, done_tag> due;
-    due.splice_back(done_);
+    request_queue due = std::exchange(done_, {});
     while (request *r = due.pop_front()) {
         if (r->then != nullptr) {
             r->then(*r);

@@ -16,8 +16,10 @@
 #include "ucp/core/flush_gate.h"
 #include "ucp/core/op_state.h"
 #include "ucp/core/order_group.h"
+#include "ucp/fragment.h"
 #include "ucp/handles.h"
 #include "ucp/rkey.h"
+#include "ucp/transfer.h"
 #include "ucs/handle_table.h"
 #include "ucs/list.h"
 #include "ucs/owner.h"
@@ -36,47 +38,65 @@ class worker;
 
 enum class op : std::uint8_t { PUT, GET, AM, ATOMIC, RECV, FLUSH, CLOSE };
 
-// One contiguous piece of a put or get.
-struct transfer {
-    std::byte *local = nullptr;
-    std::uint64_t remote = 0;
-    std::size_t length = 0;
-    rkey *key = nullptr;
-    mem *memory = nullptr;
-};
-
-// The pieces of a put or get. The first is kept in place: most have no other.
-class transfer_list {
-public:
-    void push_back(const transfer &t)
-    {
-        if (size_++ == 0) {
-            first_ = t;
-        } else {
-            rest_.push_back(t);
-        }
-    }
-    bool empty() const { return size_ == 0; }
-    std::size_t size() const { return size_; }
-    const transfer &operator[](std::size_t i) const { return i == 0 ? first_ : rest_[i - 1]; }
-    transfer &operator[](std::size_t i) { return i == 0 ? first_ : rest_[i - 1]; }
-
-private:
-    std::size_t size_ = 0;
-    transfer first_;
-    std::vector<transfer> rest_;
-};
-
 struct queue_tag; // fenced, waiting, or flushing, in ep_tx
 struct open_tag;  // all open requests of an ep
-struct done_tag;  // complete, callback not run yet
 
+// What each operation begins with anew: see request::reset().
+struct request_fields {
+    ep *target = nullptr;
+    op kind = op::PUT;
+    am_type type = am_type::USER; // AM, ATOMIC
+    bool internal = false; // of ucp itself: not counted by a flush, not stopped by a fence
+    bool begun = false;    // has been at the head of its queue
+    bool admitted = false; // AM: it has its numbers
+    bool revoking = false; // RTS: REVOKE is being sent
+    // The user's side.
+    bool user_holds = false;
+    bool completed = false;
+    bool done = false;
+    bool in_callback = false;
+    std::uint8_t result_size = 0; // ATOMIC
+    core::op_state state;
+    core::flush_gate::generation generation = 0;
+    core::flush_gate::generation fence = 0; // while fenced: waits for that generation
+    std::size_t length = 0;                 // of the payload, for the user's completion
+    ufx_ucp_op_cb_t cb = nullptr;
+    void *cb_arg = nullptr;
+    // Runs in progress before the user's callback.
+    void (*then)(request &self) = nullptr;
+    ucs::handle parent = 0; // for `then`: the request that this one is a part of
+
+    std::uint32_t unposted = 0; // see above
+    std::uint32_t answers = 0;  // parts that the peer's answer ends
+
+    // PUT, GET, RECV: how the pieces are cut, and how far that has come.
+    std::size_t chunk = 0;
+    std::size_t piece = 0;
+    std::size_t offset = 0;
+    ucs::handle notify = 0;   // PUT, GET: the request that carries the notification
+    core::group_id group = 0; // PUT: of a list with a notify. AM: the PUTs that it follows
+
+    // AM, ATOMIC: the stream is the head, then `payload`.
+    std::uint16_t am_id = 0;
+    std::uint16_t user_header = 0;
+    const std::byte *payload = nullptr;
+    std::size_t payload_length = 0;
+    std::size_t fragment_size = 0;
+    core::am_number first = 0;
+    std::uint32_t count = 0;
+    mem *memory = nullptr;           // registration of `payload`
+    mem *own_memories = nullptr;     // made for this operation, end with it: a list by mem::next
+    void *result = nullptr;          // ATOMIC
+    recv_message *message = nullptr; // RECV
+};
+
+// Made once, and used for one operation after the other.
 class request : public ufx_ucp_request,
+                public request_fields,
                 public ucs::list_node<queue_tag>,
-                public ucs::list_node<open_tag>,
-                public ucs::list_node<done_tag> {
+                public ucs::list_node<open_tag> {
 public:
-    explicit request(worker &w) : home(w), timer(&request::on_deadline, this) {}
+    explicit request(worker &w) : home(w), timer(&request::on_deadline, this), first_part(*this) {}
     static request &of(ufx_ucp_request_h handle) { return *static_cast<request *>(handle); }
 
     // For the caller of a posting call; from then on the request is the user's to free.
@@ -89,63 +109,17 @@ public:
     void finish(ufx_status_t status);
     // Its last part is final: queue the callback.
     void complete();
+    // The operation is over; it is as it was made, but for its id.
+    void reset();
 
     worker &home;
-    ucs::handle id = 0; // names it to the core and on the wire
-    ep *target = nullptr;
-    op kind = op::PUT;
-    bool internal = false; // of ucp itself: not counted by a flush, not stopped by a fence
-    core::op_state state;
-    core::flush_gate::generation generation = 0;
-    core::flush_gate::generation fence = 0; // while fenced: waits for that generation
-    std::size_t length = 0;                 // of the payload, for the user's completion
-
-    // The user's side.
-    ufx_ucp_op_cb_t cb = nullptr;
-    void *cb_arg = nullptr;
-    bool user_holds = false;
-    bool completed = false;
-    bool done = false;
-    bool in_callback = false;
-    ucs::timer timer; // the deadline
-    // Runs in progress before the user's callback.
-    void (*then)(request &self) = nullptr;
-    ucs::handle parent = 0; // for `then`: the request that this one is a part of
-
-    std::uint32_t unposted = 0; // see above
-    std::uint32_t answers = 0;  // parts that the peer's answer ends
-
-    // PUT, GET, RECV: the pieces, how they are cut, and how far that has come.
-    transfer_list pieces;
-    std::size_t chunk = 0;
-    std::size_t piece = 0;
-    std::size_t offset = 0;
-    core::group_id group = 0; // PUT: of a list with a notify. AM: the PUTs that it follows
-    ucs::handle notify = 0;   // PUT, GET: the request that carries the notification
-    bool begun = false;       // has been at the head of its queue
-
-    // AM, ATOMIC: the stream is `head`, then `payload`.
-    am_type type = am_type::USER;
-    std::uint16_t am_id = 0;
-    std::uint16_t user_header = 0;
+    ucs::handle id = 0;      // names it to the core and on the wire; another one for each operation
+    request *next = nullptr; // in a request_queue
+    ucs::timer timer;        // the deadline
+    transfer_list pieces;    // PUT, GET, RECV
+    fragment first_part;     // of them, or one that came later: most have no other
     std::vector<std::byte> head;
-    const std::byte *payload = nullptr;
-    std::size_t payload_length = 0;
-    std::size_t fragment_size = 0;
-    core::am_number first = 0;
-    std::uint32_t count = 0;
-    bool admitted = false;
-    bool revoking = false;     // RTS: REVOKE is being sent
-    mem *memory = nullptr;           // registration of `payload`
-    mem *own_memories = nullptr;     // made for this operation, end with it: a list by mem::next
-
-    // ATOMIC.
-    void *result = nullptr;
-    std::uint8_t result_size = 0;
-
-    // RECV.
-    ucs::owner<rkey> own_key;
-    recv_message *message = nullptr;
+    ucs::owner<rkey> own_key; // RECV
 
     void add_own(mem &memory);
     void release_memories();
@@ -154,6 +128,31 @@ public:
 
 private:
     static void on_deadline(void *arg, std::uint64_t now_ns);
+};
+
+// First in, first out; a request is in one at most.
+class request_queue {
+public:
+    bool empty() const { return first_ == nullptr; }
+    void push_back(request &r)
+    {
+        r.next = nullptr;
+        (first_ == nullptr ? first_ : last_->next) = &r;
+        last_ = &r;
+    }
+    // nullptr: it is empty.
+    request *pop_front()
+    {
+        request *r = first_;
+        if (r != nullptr) {
+            first_ = r->next;
+        }
+        return r;
+    }
+
+private:
+    request *first_ = nullptr;
+    request *last_ = nullptr;
 };
 
 } // namespace ufx::ucp

@@ -14,7 +14,7 @@ namespace ufx::ucp {
 class request_pool {
 public:
     request_pool() : requests_("ucp requests"), fragments_("ucp fragments") {}
-    // What is left goes without callbacks.
+    // What is left goes without callbacks; fragments have gone with their eps.
     ~request_pool();
     request_pool(const request_pool &) = delete;
     request_pool &operator=(const request_pool &) = delete;
@@ -35,23 +35,33 @@ public:
     request *find(ucs::handle id) const { return table_.find(id); }
     void push_done(request &r) { done_.push_back(r); }
 
-    fragment *take_fragment(ep &target, request &r, core::op_kind kind);
+    // Throws bad_alloc.
+    fragment &take_fragment(ep &target, request &r, core::op_kind kind);
     void give_back(fragment &f);
+    // For the core, which names it by that. Throws bad_alloc, but not for `count` of them after
+    // expect_names(count).
+    ucs::handle name(fragment &f);
+    void expect_names(std::size_t count)
+    {
+        fragment_table_.reserve(fragment_table_.size() + count);
+    }
     fragment *find_fragment(ucs::handle id) const { return fragment_table_.find(id); }
 
     // Runs the callbacks that are due; those that become due meanwhile wait for the next call.
     // @return how many
     unsigned progress();
-    bool empty() { return done_.empty(); }
+    bool empty() const { return done_.empty(); }
 
 private:
+    request &make(worker &home);
     void recycle(request &r);
 
     ucs::pool<request> requests_;
     ucs::pool<fragment> fragments_;
-    ucs::handle_table<request> table_;
-    ucs::handle_table<fragment> fragment_table_;
-    ucs::list<request, done_tag> done_;
+    ucs::handle_table<request> table_; // those in use, and free ones
+    request_queue free_;
+    ucs::handle_table<fragment> fragment_table_; // those that have a name
+    request_queue done_;
 };
 
 } // namespace ufx::ucp

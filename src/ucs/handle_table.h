@@ -63,6 +63,19 @@ public:
         return object;
     }
 
+    // The object gets another handle in place of that one. 0: its slot is worn out, and it was
+    // erased.
+    [[nodiscard]] handle renew(handle old) noexcept
+    {
+        slot &one = slots_[static_cast<uint32_t>(old)];
+        if (++one.generation == 0) [[unlikely]] {
+            one.object = nullptr;
+            count_--;
+            return 0;
+        }
+        return static_cast<uint64_t>(one.generation) << 32 | static_cast<uint32_t>(old);
+    }
+
     [[nodiscard]] size_t size() const noexcept { return count_; }
 
     // Calls f(handle, T &) for each object, by slot; f may erase.

@@ -186,6 +186,22 @@ TEST_CASE("handle table: any 64-bit value may be looked up", "[ucs][handle]")
     }
 }
 
+TEST_CASE("handle table: an object that is renewed is found by its new handle, not by the old one",
+          "[ucs][handle]")
+{
+    ucs::handle_table<int> table;
+    int a = 1, b = 2;
+    const ucs::handle other = table.insert(a);
+    const ucs::handle first = table.insert(b);
+    const ucs::handle second = table.renew(first);
+    CHECK(second != first);
+    CHECK(table.find(first) == nullptr);
+    CHECK(table.find(second) == &b);
+    CHECK(table.find(other) == &a);
+    CHECK(table.size() == 2);
+    CHECK(table.erase(second) == &b);
+}
+
 TEST_CASE("handle table: objects may be erased while they are visited", "[ucs][handle]")
 {
     ucs::handle_table<int> table;

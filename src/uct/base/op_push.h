@@ -149,6 +149,9 @@ inline void fill_put_bcopy(op_queue &queue, op_record &record, size_t length, ui
                                                uint64_t remote_addr, ufx_uct_rkey_t rkey,
                                                ufx_uct_completion_t *comp) noexcept
 {
+    if (iov_count == 1 && !queue.full()) [[likely]] {
+        return &queue.add_zcopy(kind, *iov, remote_addr, rkey, comp);
+    }
     op_record *record = queue.reserve(iov_count * sizeof(*iov));
     if (record == nullptr) [[unlikely]] {
         return nullptr;
@@ -204,21 +207,19 @@ inline void fill_put_bcopy(op_queue &queue, op_record &record, size_t length, ui
                                             uint64_t remote_addr, ufx_uct_rkey_t rkey,
                                             ufx_uct_completion_t *comp) noexcept
 {
-    op_record *record = queue.reserve(0);
-    if (record == nullptr) [[unlikely]] {
+    if (queue.full()) [[unlikely]] {
         return nullptr;
     }
-    detail::set_kind(*record, result == nullptr ? UFX_UCT_OP_ATOMIC_POST : UFX_UCT_OP_ATOMIC_FETCH,
-                     UFX_UCT_FORM_SHORT);
-    detail::set_remote(*record, remote_addr, rkey);
-    record->atomic_op = static_cast<uint8_t>(op);
-    record->atomic_size = static_cast<uint8_t>(size);
-    record->comp = comp;
-    record->length = size;
-    record->result = result;
-    record->atomic = {.operand = operand, .compare = compare};
-    queue.commit(*record, 0);
-    return record;
+    op_record &record =
+        queue.add_short(result == nullptr ? UFX_UCT_OP_ATOMIC_POST : UFX_UCT_OP_ATOMIC_FETCH,
+                        UFX_UCT_FORM_SHORT, 0, 0, size);
+    detail::set_remote(record, remote_addr, rkey);
+    record.atomic_op = static_cast<uint8_t>(op);
+    record.atomic_size = static_cast<uint8_t>(size);
+    record.comp = comp;
+    record.result = result;
+    record.atomic = {.operand = operand, .compare = compare};
+    return &record;
 }
 
 [[nodiscard]] inline op_record *push_check(op_queue &queue, ufx_uct_completion_t *comp) noexcept

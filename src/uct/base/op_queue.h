@@ -106,13 +106,12 @@ public:
 
     // The same for a put or get of one piece.
     [[nodiscard]] op_record &add_zcopy(ufx_uct_op_kind_t kind, const ufx_uct_iov_t &piece,
+                                       uint64_t remote_addr, ufx_uct_rkey_t rkey,
                                        ufx_uct_completion_t *comp) noexcept
     {
         op_record &record = records_[next_++ & mask_];
-        record.set_kind(kind, UFX_UCT_FORM_ZCOPY, 0, 0, 1);
-        record.length = piece.length;
+        record.note_rma(kind, piece, remote_addr, rkey);
         record.comp = comp;
-        ::new (record.inline_data) ufx_uct_iov_t{piece.buffer, piece.length, piece.memh};
         return record;
     }
 

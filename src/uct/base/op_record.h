@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <endian.h>
+#include <new>
 
 namespace ufx::uct {
 
@@ -49,8 +50,8 @@ struct alignas(64) op_record {
     uint64_t transport[2]; // of the transport: start PSN, frame position
     std::byte inline_data[inline_size];
 
-    // Of a new operation whose data fits in: what it is, and that it has not ended. All before
-    // `length`, by two stores.
+    // Of a new operation whose data fits in: what it is, and that it has not ended; most of it is
+    // for a purge alone. All before `length`, by two stores.
     void set_kind(ufx_uct_op_kind_t new_kind, ufx_uct_op_form_t new_form, uint8_t new_am_id,
                   uint16_t new_header_length, uint16_t new_iov_count) noexcept
     {
@@ -61,6 +62,17 @@ struct alignas(64) op_record {
         static_assert(sizeof(words) == offsetof(op_record, length));
         std::memcpy(static_cast<void *>(this), &words[0], sizeof(words[0]));
         std::memcpy(&header_length, &words[1], sizeof(words[1]));
+    }
+
+    // A put or get of one piece, for a purge alone.
+    void note_rma(ufx_uct_op_kind_t new_kind, const ufx_uct_iov_t &piece, uint64_t to,
+                  ufx_uct_rkey_t key) noexcept
+    {
+        set_kind(new_kind, UFX_UCT_FORM_ZCOPY, 0, 0, 1);
+        length = piece.length;
+        ::new (inline_data) ufx_uct_iov_t{piece.buffer, piece.length, piece.memh};
+        remote_addr = to;
+        rkey = key;
     }
 
     [[nodiscard]] static constexpr size_t padded(size_t header_length) noexcept

@@ -25,6 +25,12 @@ enum class atomic_level : uint8_t { none, standard, extended };
                : 0;
 }
 
+// Every device that has any has these.
+[[nodiscard]] constexpr bool is_standard(ufx_uct_atomic_op_t op, unsigned size) noexcept
+{
+    return size == sizeof(uint64_t) && (op == UFX_UCT_ATOMIC_ADD || op == UFX_UCT_ATOMIC_CSWAP);
+}
+
 struct atomic_request {
     send_op op;
     atomic_operands operands;
@@ -38,7 +44,7 @@ struct atomic_request {
 {
     const auto bytes = static_cast<uint8_t>(size);
     const uint64_t all = size == sizeof(uint32_t) ? UINT32_MAX : UINT64_MAX;
-    const bool is_standard = size == sizeof(uint64_t);
+    const bool has_no_mask = size == sizeof(uint64_t);
     const auto swap_bits = [&](uint64_t mask) -> atomic_request {
         return {send_op::masked_swap,
                 {.bytes = bytes, .operand = operand, .operand_mask = mask & all}};
@@ -53,7 +59,7 @@ struct atomic_request {
     case UFX_UCT_ATOMIC_XOR:
         return {send_op::masked_add, {.bytes = bytes, .operand = operand, .operand_mask = all}};
     case UFX_UCT_ATOMIC_CSWAP:
-        return {is_standard ? send_op::compare_swap : send_op::masked_swap,
+        return {has_no_mask ? send_op::compare_swap : send_op::masked_swap,
                 {.bytes = bytes,
                  .operand = operand,
                  .compare = compare,
@@ -62,7 +68,7 @@ struct atomic_request {
     case UFX_UCT_ATOMIC_ADD:
         break;
     }
-    return {is_standard ? send_op::fetch_add : send_op::masked_add,
+    return {has_no_mask ? send_op::fetch_add : send_op::masked_add,
             {.bytes = bytes, .operand = operand}};
 }
 

@@ -5,6 +5,7 @@
 #define UFX_UCT_IB_COMMON_RC_EP_H
 
 #include "am_header.h"
+#include "atomic_request.h"
 #include "md.h"
 #include "psn.h"
 #include "rc_qp.h"
@@ -173,7 +174,14 @@ private:
         return special_ == 0 && has_block_room();
     }
     [[nodiscard]] bool has_block_room() const noexcept;
+    // Before the record of a request of one block is made; there is room for both.
     template <pace how>
+    void expect_block() noexcept
+    {
+        if (how != pace::plain && room_left_ == 0) {
+            count_room();
+        }
+    }
     void take_block(iface_type &iface) noexcept;
     [[gnu::noinline]] void count_room() noexcept;
     // What rma_quickly() takes.
@@ -182,10 +190,15 @@ private:
         return count == 1 && iov->length - 1 < max_quick_ && iov->memh != nullptr;
     }
 
-    void note_block(op_record &record, uint64_t request, uint32_t more_packets) noexcept;
+    template <send_op op>
+    [[nodiscard]] bool post_long(op_record &record) noexcept;
+    void atomic_quickly(op_record &record) noexcept;
+    [[nodiscard]] static ufx_uct_completion_t *answer_of(op_record &record) noexcept;
+
+    void note_request(op_record &record, uint64_t end, uint32_t more_packets) noexcept;
     template <pace how>
-    [[nodiscard]] uint32_t flags_by_turn(uint64_t request) noexcept;
-    [[nodiscard]] uint32_t special_flags(uint64_t request) noexcept;
+    [[nodiscard]] uint32_t flags_by_turn(uint64_t request, uint64_t end) noexcept;
+    [[nodiscard]] uint32_t special_flags(uint64_t request, uint64_t end) noexcept;
     template <pace how>
     [[nodiscard]] ssize_t put_bcopy_at(ufx_uct_pack_cb_t pack, void *arg, uint64_t remote_addr,
                                        ufx_uct_rkey_t rkey) noexcept;

@@ -27,6 +27,12 @@ ufx_status_t rc_ep<Hw>::post_atomic(ufx_uct_atomic_op_t op, unsigned size, uint6
     if (record == nullptr) {
         return no_room();
     }
+    if constexpr (send_queue::max_short != 0) {
+        if (is_standard(op, size)) {
+            atomic_quickly(*record);
+            return result == nullptr ? UFX_OK : UFX_INPROGRESS;
+        }
+    }
     const atomic_request made = atomic_request_of(op, size, operand, compare);
     const ibv_sge piece = own_piece(record->data(), size);
     post(*record,

@@ -433,12 +433,19 @@ ucs::result<rc_position> rc_ep<Hw>::parse_token(const void *token, size_t length
     return position;
 }
 
+// Of what the record stands for, there or back.
+inline uint64_t wire_length(const op_record &record) noexcept
+{
+    return record.length +
+           (record.kind == UFX_UCT_OP_AM ? sizeof(am_header) + record.header_length : 0);
+}
+
 template <class Hw>
 extent rc_ep<Hw>::judge(const op_record &record, uint64_t, const rc_position &position,
                         size_t &partial) const noexcept
 {
     const auto first = static_cast<uint32_t>(record.transport[1] & psn_mask);
-    const auto packets = static_cast<uint32_t>(record.transport[1] >> 32) + 1;
+    const uint32_t packets = packets_of(wire_length(record), mtu_shift_);
     return extent_of(first, packets, position.expected_psn, mtu_shift_, partial);
 }
 

@@ -44,7 +44,7 @@ void rc_ep<Hw>::post(op_record &record, send_request request, uint64_t length) n
     request.fenced = take_fence();
     room_left_ = 0;
     const uint64_t before = sends_.posted();
-    record.transport[1] = psn_ | uint64_t{packets - 1} << 32;
+    record.transport[1] = psn_;
     psn_ += packets;
     record.transport[0] = sends_.post(request);
     this->iface().take_cq_room(static_cast<uint32_t>(sends_.posted() - before));
@@ -166,6 +166,11 @@ template <class Hw>
     if (record == nullptr) {
         return no_room_for_am();
     }
+    if constexpr (send_queue::max_short != 0) {
+        if (post_long<send_op::send>(*record)) {
+            return UFX_OK;
+        }
+    }
     const am_header head = next_header(id);
     const std::array pieces = {own_piece(reinterpret_cast<const std::byte *>(&head), sizeof(head)),
                                own_piece(record->data(), sizeof(header) + length)};
@@ -205,6 +210,11 @@ template <pace how>
         }
     }
     fill_am_bcopy(this->queue_, *record, id, length, prefix);
+    if constexpr (send_queue::max_short != 0) {
+        if (prefix + length <= send_queue::max_copied && post_long<send_op::send>(*record)) {
+            return static_cast<ssize_t>(length);
+        }
+    }
     const ibv_sge piece = prefixed_piece(*record, length);
     post_am(*record, piece.length <= send_queue::max_copied, {&piece, 1});
     return static_cast<ssize_t>(length);
@@ -284,6 +294,11 @@ template <class Hw>
     if (record == nullptr) {
         return no_room();
     }
+    if constexpr (send_queue::max_short != 0) {
+        if (length != 0 && post_long<send_op::write>(*record)) {
+            return UFX_OK;
+        }
+    }
     post_remote(*record, send_op::write, length);
     return UFX_OK;
 }
@@ -318,6 +333,11 @@ template <pace how>
         }
     }
     fill_put_bcopy(this->queue_, *record, length, remote_addr, rkey);
+    if constexpr (send_queue::max_short != 0) {
+        if (length - 1 < send_queue::max_copied && post_long<send_op::write>(*record)) {
+            return static_cast<ssize_t>(length);
+        }
+    }
     post_remote(*record, send_op::write, length);
     return static_cast<ssize_t>(length);
 }

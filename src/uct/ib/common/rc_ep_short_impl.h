@@ -20,14 +20,14 @@ namespace ufx::uct::ib {
     return max_packets_under_way / 2 / queue_capacity;
 }
 
-// The record of the request at that position, which has so many packets and takes a block.
+// The record of the request that ends at that position, and has so many packets: for a purge alone.
 template <class Hw>
-void rc_ep<Hw>::note_block(op_record &record, uint64_t request, uint32_t more_packets) noexcept
+void rc_ep<Hw>::note_request(op_record &record, uint64_t end, uint32_t more_packets) noexcept
 {
     const uint32_t psn = psn_;
     psn_ = psn + more_packets + 1;
-    record.transport[0] = request + 1;
-    record.transport[1] = psn | uint64_t{more_packets} << 32;
+    record.transport[0] = end;
+    record.transport[1] = psn;
 }
 
 // Room in the send queue and for records was counted; that for completions other eps take, too.
@@ -45,36 +45,33 @@ void rc_ep<Hw>::count_room() noexcept
         std::min<size_t>(sends_.room_for_small(), queue.capacity() - queue.size()));
 }
 
-// There is room; for the record, too.
 template <class Hw>
-template <pace how>
 [[gnu::always_inline]] inline void rc_ep<Hw>::take_block(iface_type &iface) noexcept
 {
-    if (how != pace::plain && room_left_ == 0) {
-        count_room();
-    }
     --room_left_;
     iface.take_cq_room(1);
 }
 
-// Flags of the request at that position, without a completion of its own. Its record is complete.
+// Flags of the request between those positions, without a completion of its own. Its record is
+// complete.
 template <class Hw>
 template <pace how>
-[[gnu::always_inline]] inline uint32_t rc_ep<Hw>::flags_by_turn(uint64_t request) noexcept
+[[gnu::always_inline]] inline uint32_t rc_ep<Hw>::flags_by_turn(uint64_t request,
+                                                                uint64_t end) noexcept
 {
     --plain_left_;
     if (how == pace::plain || plain_left_ != 0) [[likely]] {
         return send_queue::control_flags(false, false);
     }
-    return special_flags(request);
+    return special_flags(request, end);
 }
 
 template <class Hw>
-[[gnu::noinline]] uint32_t rc_ep<Hw>::special_flags(uint64_t request) noexcept
+[[gnu::noinline]] uint32_t rc_ep<Hw>::special_flags(uint64_t request, uint64_t end) noexcept
 {
     const bool signaled = signal_by_turn();
     if (signaled) {
-        note_run(request, request + 1, nullptr);
+        note_run(request, end, nullptr);
     }
     return send_queue::control_flags(signaled, take_fence());
 }
@@ -86,14 +83,15 @@ rc_ep<Hw>::put_quickly(ufx_uct_op_form_t form, const void *buffer, size_t length
                        uint64_t remote_addr, ufx_uct_rkey_t rkey) noexcept
 {
     iface_type &iface = this->iface();
-    take_block<how>(iface);
+    expect_block<how>();
     const uint64_t first = sends_.posted();
     op_record &record = this->queue_.add_short(UFX_UCT_OP_PUT, form, 0, 0, length);
     record.remote_addr = remote_addr;
     record.rkey = rkey;
-    note_block(record, first, 0);
+    note_request(record, first + 1, 0);
     iface.count_sent(length);
-    const uint32_t flags = flags_by_turn<how>(first);
+    take_block(iface);
+    const uint32_t flags = flags_by_turn<how>(first, first + 1);
     sends_.post_write(
         first, {remote_addr, static_cast<uint32_t>(rkey)}, length, flags,
         [&](std::byte *at) { copy_short_twice(at, record.inline_data, buffer, length); });
@@ -106,18 +104,20 @@ template <pace how, size_t head_size, class Copy>
                                                          size_t length, Copy &&copy) noexcept
 {
     uint64_t head = header_word(id, false);
-    if constexpr (how == pace::plain) {
-        flow_.send_plain();
-    } else if (flow_.send()) {
+    if (how != pace::plain && flow_.send()) {
         head = header_word(id, true);
     }
     iface_type &iface = this->iface();
-    take_block<how>(iface);
+    expect_block<how>();
     const uint64_t first = sends_.posted();
     op_record &record = this->queue_.add_short(UFX_UCT_OP_AM, form, id, head_size, length);
-    note_block(record, first, 0);
+    note_request(record, first + 1, 0);
     iface.count_sent(length);
-    const uint32_t flags = flags_by_turn<how>(first);
+    if constexpr (how == pace::plain) {
+        flow_.send_plain();
+    }
+    take_block(iface);
+    const uint32_t flags = flags_by_turn<how>(first, first + 1);
     sends_.template post_send<sizeof(head) + head_size>(first, length, flags, [&](std::byte *at) {
         std::memcpy(at, &head, sizeof(head));
         copy(at + sizeof(head), record.inline_data);
@@ -156,20 +156,20 @@ template <pace how, send_op op>
     // The user's does not change with what is written here.
     const ufx_uct_iov_t piece{from.buffer, from.length, from.memh};
     iface_type &iface = this->iface();
-    take_block<how>(iface);
+    expect_block<how>();
     const uint64_t first = sends_.posted();
     const ibv_sge local{reinterpret_cast<uint64_t>(piece.buffer),
                         static_cast<uint32_t>(piece.length), lkey_of(piece.memh)};
-    op_record &record = this->queue_.add_zcopy(put ? UFX_UCT_OP_PUT : UFX_UCT_OP_GET, piece, comp);
-    record.remote_addr = remote_addr;
-    record.rkey = rkey;
-    note_block(record, first, static_cast<uint32_t>((piece.length - 1) >> mtu_shift_));
+    op_record &record = this->queue_.add_zcopy(put ? UFX_UCT_OP_PUT : UFX_UCT_OP_GET, piece,
+                                               remote_addr, rkey, comp);
+    note_request(record, first + 1, static_cast<uint32_t>((piece.length - 1) >> mtu_shift_));
     if (put) {
         iface.count_sent(piece.length);
     }
+    take_block(iface);
     uint32_t flags = send_queue::control_flags(true, false);
     if (how != pace::plain && put && comp == nullptr) {
-        flags = flags_by_turn<how>(first);
+        flags = flags_by_turn<how>(first, first + 1);
     } else {
         if (how != pace::plain) {
             end_tail();
@@ -178,6 +178,78 @@ template <pace how, send_op op>
         note_run(first, first + 1, comp);
     }
     sends_.template post_piece<op>(first, {remote_addr, static_cast<uint32_t>(rkey)}, local, flags);
+}
+
+// What the record holds, copied into as many blocks as it takes. False, and nothing is done: they
+// would wrap.
+template <class Hw>
+template <send_op op>
+bool rc_ep<Hw>::post_long(op_record &record) noexcept
+{
+    const size_t length = record.header_length + record.length;
+    const uint64_t first = sends_.posted();
+    const uint64_t end = send_queue::template end_of_long<op>(first, length);
+    if (sends_.wraps(first, end)) {
+        return false;
+    }
+    const uint64_t head = op == send_op::send ? header_word(record.am_id, flow_.send()) : 0;
+    note_request(record, end, 0); // no path has packets as short
+    iface_type &iface = this->iface();
+    iface.count_sent(record.length);
+    iface.take_cq_room(static_cast<uint32_t>(end - first));
+    room_left_ = 0;
+    const uint32_t flags = flags_by_turn<pace::by_turn>(first, end);
+    sends_.template post_long<op>(first, {record.remote_addr, static_cast<uint32_t>(record.rkey)},
+                                  head, record.data(), length, flags);
+    return true;
+}
+
+// A standard atomic; its record is in the queue.
+template <class Hw>
+void rc_ep<Hw>::atomic_quickly(op_record &record) noexcept
+{
+    iface_type &iface = this->iface();
+    const uint64_t first = sends_.posted();
+    note_request(record, first + 1, 0);
+    iface.take_cq_room(1);
+    room_left_ = 0;
+    uint32_t flags = 0;
+    if (record.result != nullptr) {
+        end_tail();
+        flags = send_queue::control_flags(true, take_fence());
+        note_run(first, first + 1, answer_of(record));
+    } else {
+        flags = flags_by_turn<pace::by_turn>(first, first + 1);
+    }
+    const bool adds = record.atomic_op == UFX_UCT_ATOMIC_ADD;
+    sends_.post_atomic(first, adds ? send_op::fetch_add : send_op::compare_swap,
+                       {record.remote_addr, static_cast<uint32_t>(record.rkey)},
+                       record.atomic.operand, record.atomic.compare,
+                       own_piece(record.data(), sizeof(uint64_t)), flags);
+}
+
+// Ends with the request of an atomic, in place of the user's: what has come into the record goes
+// where it was asked for. Beside it in the record.
+struct atomic_answer : ufx_uct_completion_t {
+    static constexpr size_t at = 16;
+
+    const op_record *record;
+
+    static void take(ufx_uct_completion_t *self) noexcept
+    {
+        const op_record &record = *static_cast<atomic_answer *>(self)->record;
+        ufx_uct_completion_t *comp = record.comp;
+        take_value(record);
+        finish(comp, UFX_OK);
+    }
+};
+static_assert(atomic_answer::at + sizeof(atomic_answer) <= op_record::inline_size);
+
+template <class Hw>
+ufx_uct_completion_t *rc_ep<Hw>::answer_of(op_record &record) noexcept
+{
+    return ::new (record.inline_data + atomic_answer::at)
+        atomic_answer{{&atomic_answer::take, 1, UFX_OK}, &record};
 }
 
 } // namespace ufx::uct::ib

@@ -76,12 +76,58 @@ public:
         static_assert(op == send_op::write || op == send_op::read);
         std::byte *wqe = block(first);
         write_remote(wqe + segment, to);
-        auto *data = reinterpret_cast<mlx5_wqe_data_seg *>(wqe + 2 * segment);
-        data->byte_count = htobe32(piece.length);
-        data->lkey = htobe32(piece.lkey);
-        data->addr = htobe64(piece.addr);
+        write_pointer(wqe + 2 * segment, piece);
         finish_block(wqe, first, (op == send_op::write ? start_of_write_ : start_of_read_) + 3,
                      flags);
+    }
+
+    // One without masks; what was there before it comes to `answer`.
+    void post_atomic(uint64_t first, send_op op, const remote_place &to, uint64_t operand,
+                     uint64_t compare, const ibv_sge &answer, uint32_t flags) noexcept
+    {
+        std::byte *wqe = block(first);
+        write_remote(wqe + segment, to);
+        auto *seg = reinterpret_cast<mlx5_wqe_atomic_seg *>(wqe + 2 * segment);
+        seg->swap_add = htobe64(operand);
+        seg->compare = htobe64(compare);
+        write_pointer(wqe + 3 * segment, answer);
+        const uint8_t opcode =
+            op == send_op::fetch_add ? MLX5_OPCODE_ATOMIC_FA : MLX5_OPCODE_ATOMIC_CS;
+        finish_block(wqe, first, start_of(opcode, qpn_) + 4, flags);
+    }
+
+    // A message or write of up to max_copied bytes, the transport's header of a message with them,
+    // in blocks that do not wrap: from a position to a position.
+    template <send_op op>
+    [[nodiscard]] static uint64_t end_of_long(uint64_t first, size_t length) noexcept
+    {
+        return first + (segments_of_long<op>(length) + 3) / 4;
+    }
+
+    [[nodiscard]] bool wraps(uint64_t first, uint64_t end) const noexcept
+    {
+        return (first & block_mask_) + (end - first) > block_mask_ + 1;
+    }
+
+    template <send_op op>
+    void post_long(uint64_t first, const remote_place &to, uint64_t head, const std::byte *bytes,
+                   size_t length, uint32_t flags) noexcept
+    {
+        std::byte *wqe = block(first);
+        if constexpr (op == send_op::send) {
+            write_copied(wqe + segment, sizeof(head) + length, [&](std::byte *at) {
+                std::memcpy(at, &head, sizeof(head));
+                std::memcpy(at + sizeof(head), bytes, length);
+            });
+        } else {
+            write_remote(wqe + segment, to);
+            write_copied(wqe + 2 * segment, length,
+                         [&](std::byte *at) { std::memcpy(at, bytes, length); });
+        }
+        finish(wqe, first, end_of_long<op>(first, length),
+               (op == send_op::send ? start_of_send_ : start_of_write_) +
+                   segments_of_long<op>(length),
+               flags);
     }
 
     // The word of a control segment that asks for a completion, or waits for reads before it.
@@ -121,6 +167,22 @@ private:
         return (length + sizeof(mlx5_wqe_inl_data_seg) + (before + 1) * segment - 1) / segment;
     }
 
+    template <send_op op>
+    [[nodiscard]] static constexpr size_t segments_of_long(size_t length) noexcept
+    {
+        static_assert(op == send_op::send || op == send_op::write);
+        return op == send_op::send ? segments_with(1, sizeof(uint64_t) + length)
+                                   : segments_with(2, length);
+    }
+
+    static void write_pointer(std::byte *at, const ibv_sge &piece) noexcept
+    {
+        auto *seg = reinterpret_cast<mlx5_wqe_data_seg *>(at);
+        seg->byte_count = htobe32(piece.length);
+        seg->lkey = htobe32(piece.lkey);
+        seg->addr = htobe64(piece.addr);
+    }
+
     static void write_remote(std::byte *at, const remote_place &to) noexcept
     {
         auto *seg = reinterpret_cast<mlx5_wqe_raddr_seg *>(at);
@@ -145,14 +207,20 @@ private:
         return uint64_t{opcode} << 32 | uint64_t{qpn} << 8;
     }
 
-    // The control segment last, then the doorbell. `kind` is one of start_of(), and the count.
     void finish_block(std::byte *wqe, uint64_t first, uint64_t kind, uint32_t flags) noexcept
+    {
+        finish(wqe, first, first + 1, kind, flags);
+    }
+
+    // The control segment last, then the doorbell. `kind` is one of start_of(), and the count.
+    void finish(std::byte *wqe, uint64_t first, uint64_t end, uint64_t kind,
+                uint32_t flags) noexcept
     {
         const uint64_t start = htobe64((first << 48 >> 8) + kind);
         std::memcpy(wqe, &start, sizeof(start));
         std::memcpy(wqe + sizeof(start), &flags, sizeof(flags));
-        advance_to(first + 1);
-        ring(wqe, start, first + 1);
+        advance_to(end);
+        ring(wqe, start, end);
     }
 
     [[nodiscard]] std::byte *block(uint64_t position) const noexcept

@@ -125,16 +125,6 @@ void ep::join(peer &p, core::ep_id peer_ep, std::uint64_t connection)
 
 // ---- Lanes -----------------------------------------------------------------------------------
 
-lane *ep::find_lane(core::rail_id rail, core::epoch_t epoch) const
-{
-    for (lane *l : lanes_) {
-        if (l->ref().rail == rail && l->ref().epoch == epoch) {
-            return l;
-        }
-    }
-    return nullptr;
-}
-
 void ep::remove_lane(lane &l)
 {
     if (std::find(lanes_.begin(), lanes_.end(), &l) != lanes_.end()) {

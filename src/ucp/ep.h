@@ -57,7 +57,15 @@ public:
 
     // All lane objects, also those that are being sealed; see lane::is_open().
     const std::vector<lane *> &lanes() const { return lanes_; }
-    lane *find_lane(core::rail_id rail, core::epoch_t epoch) const;
+    lane *find_lane(core::rail_id rail, core::epoch_t epoch) const
+    {
+        for (lane *l : lanes_) {
+            if (l->ref().rail == rail && l->ref().epoch == epoch) {
+                return l;
+            }
+        }
+        return nullptr;
+    }
     void add_lane(lane &l) { lanes_.push_back(&l); }
     void remove_lane(lane &l);
     void lane_live();

@@ -32,11 +32,6 @@ ep_tx::~ep_tx()
     }
 }
 
-bool ep_tx::has_room() const
-{
-    return queued_ < ep_.home().cfg().pending_max;
-}
-
 void ep_tx::wake()
 {
     ep_.home().schedule(ep_);
@@ -61,7 +56,7 @@ void ep_tx::submit(request &r)
     }
     // It is accepted: whatever happens, it has an end.
     ep_.or_fail([&] {
-        if (is_am(r) || !post_at_once(r)) {
+        if (!(is_am(r) ? post_am_at_once(r) : post_at_once(r))) {
             post_in_turn(r);
         }
     });
@@ -132,14 +127,6 @@ void ep_tx::send_get_notify(request &r)
     answered(r, r.state.status());
 }
 
-void ep_tx::leave_queue(request &r)
-{
-    if (r.ucs::list_node<queue_tag>::linked()) {
-        r.ucs::list_node<queue_tag>::unlink();
-        --queued_;
-    }
-}
-
 void ep_tx::fence()
 {
     fence_at_ = gate_.close();
@@ -171,15 +158,12 @@ void ep_tx::pass_flushes()
     }
 }
 
-void ep_tx::end(request &r)
+[[gnu::always_inline]] inline void ep_tx::end(request &r)
 {
     leave_queue(r);
     r.ucs::list_node<open_tag>::unlink();
-    if (r.group != 0 && r.kind == op::PUT && ep_.failover() != nullptr) {
-        ep_.failover()->close_group(r.group);
-    }
-    if (r.revoking) {
-        ep_.remote().answered({peer::question::about::REVOKE, r.id});
+    if (r.group != 0 || r.revoking) [[unlikely]] {
+        end_of_others(r);
     }
     if (!r.internal) {
         gate_.leave(r.generation);
@@ -193,13 +177,30 @@ void ep_tx::end(request &r)
     }
 }
 
-void ep_tx::part_final(request &r, ufx_status_t status, core::cause why, bool remote_final)
+// What has to go with it.
+void ep_tx::end_of_others(const request &r)
+{
+    if (r.group != 0 && r.kind == op::PUT && ep_.failover() != nullptr) {
+        ep_.failover()->close_group(r.group);
+    }
+    if (r.revoking) {
+        ep_.remote().answered({peer::question::about::REVOKE, r.id});
+    }
+}
+
+[[gnu::always_inline]] inline void ep_tx::end_part(request &r, ufx_status_t status, core::cause why,
+                                                   bool remote_final)
 {
     if (r.state.fragment_final(status, why, remote_final)) {
         end(r);
     } else if (r.kind == op::GET && r.notify != 0 && r.state.fragments_left() == r.answers) {
         send_get_notify(r);
     }
+}
+
+void ep_tx::part_final(request &r, ufx_status_t status, core::cause why, bool remote_final)
+{
+    end_part(r, status, why, remote_final);
 }
 
 void ep_tx::answered(request &r, ufx_status_t status, bool remote_final)
@@ -463,7 +464,7 @@ void ep_tx::completed(fragment &f, ufx_status_t status)
     }
     free_fragment(f);
     wake();
-    part_final(r, status, core::cause::NONE, status == UFX_OK);
+    end_part(r, status, core::cause::NONE, status == UFX_OK);
 }
 
 void ep_tx::free_fragment(fragment &f)

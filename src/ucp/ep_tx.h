@@ -30,8 +30,6 @@ public:
     ep_tx &operator=(const ep_tx &) = delete;
 
     // ---- From the posting calls -------------------------------------------------------------
-    // The queues have room for one more request.
-    [[nodiscard]] bool has_room() const;
     // Takes a request whose parts are counted; posts what can be posted.
     void submit(request &r);
     // Ends `r` when everything submitted before is complete. True: that is so now, `r` is not
@@ -111,12 +109,21 @@ private:
     void start(request &r);
     void post_in_turn(request &r);
     bool post_at_once(request &r);
+    bool post_am_at_once(request &r);
     void begin(request &r);
     void send_get_notify(request &r);
-    void leave_queue(request &r);
+    void leave_queue(request &r)
+    {
+        if (r.ucs::list_node<queue_tag>::linked()) {
+            r.ucs::list_node<queue_tag>::unlink();
+            --queued_;
+        }
+    }
     void release_fenced();
     void pass_flushes();
     void end(request &r);
+    void end_of_others(const request &r);
+    void end_part(request &r, ufx_status_t status, core::cause why, bool remote_final);
     void drop_unposted(request &r, ufx_status_t status, core::cause why, bool remote_final);
     void drop_unsent_notify(request &r, ufx_status_t status, bool remote_final);
     void seal_lanes_of(const request &r);
@@ -136,6 +143,7 @@ private:
     ufx_status_t post_slice(request &r, bool &more);
     // For a fragment of a put or get; nullptr: of a message.
     lane *pick(const transfer *part);
+    lane *pick_best(const transfer *part);
     double weight_of(const lane &over) const;
     std::size_t room_of(const lane &over) const;
     bool is_ready(const lane &over) const;
@@ -168,6 +176,8 @@ private:
                             std::span<const std::byte> payload, request &r);
     ufx_status_t post_skip(lane &over, const core::am_tx::entry &entry);
     am_header header_for(const lane &over, am_type type);
+    bool admit(request &r);
+    void refuse_am(lane &over, ucs::handle handle, ufx_status_t status);
     void note_am(lane &over, core::am_number number, std::size_t bytes, bool local_pending);
     am_place &place_of(core::am_number number)
     {

@@ -114,7 +114,9 @@ const ep_tx::frame_limits &ep_tx::find_limits()
 void ep_tx::note_am(lane &over, core::am_number number, std::size_t bytes, bool local_pending)
 {
     am_place &place = place_of(number);
-    unload(place.where, place.bytes, core::op_kind::AM);
+    if (place.where.epoch != 0) { // a replay
+        unload(place.where, place.bytes, core::op_kind::AM);
+    }
     place = {over.ref(), bytes};
     load(over, bytes, core::op_kind::AM);
     over.port().count.completed += local_pending ? 0 : 1;
@@ -232,6 +234,42 @@ ufx_status_t ep_tx::post_am(lane &over, const core::am_tx::entry &entry)
     return UFX_OK;
 }
 
+// A message of one fragment that would overtake nothing needs no turn in a queue. False: it has no
+// number yet.
+bool ep_tx::post_am_at_once(request &r)
+{
+    core::ep *machine = ep_.failover();
+    if (machine == nullptr || posting_ || r.count != 1 || r.group != 0 || !am_queue_.empty() ||
+        machine->tx().any_waits()) {
+        return false;
+    }
+    lane *over = pick(nullptr);
+    if (over == nullptr || !admit(r)) {
+        return false;
+    }
+    called_ = r.internal ? nullptr : &r;
+    const ufx_status_t status = post_am(*over, *machine->tx().find(r.first));
+    called_ = nullptr;
+    if (status < 0) {
+        refuse_am(*over, r.id, status);
+        wake(); // it waits in the ledger now
+    }
+    return true;
+}
+
+// Gives it its numbers. False: the window has no room.
+bool ep_tx::admit(request &r)
+{
+    const std::optional<core::am_number> first = ep_.failover()->admit_am(r.id, r.count, r.group);
+    if (!first) {
+        return false;
+    }
+    r.first = *first;
+    r.admitted = true;
+    r.unposted = 0;
+    return true;
+}
+
 void ep_tx::admit_ams()
 {
     while (!am_queue_.empty()) {
@@ -241,13 +279,9 @@ void ep_tx::admit_ams()
             drop_unposted(r, UFX_ERR_CANCELED, core::cause::NONE, true);
             continue;
         }
-        const std::optional<core::am_number> first = machine.admit_am(r.id, r.count, r.group);
-        if (!first) {
+        if (!admit(r)) {
             return;
         }
-        r.first = *first;
-        r.admitted = true;
-        r.unposted = 0;
         leave_queue(r);
     }
 }
@@ -277,19 +311,25 @@ unsigned ep_tx::post_ams()
         }
         const std::uint64_t handle = entry->skip ? 0 : entry->handle;
         const ufx_status_t status = post_am(*over, *entry);
-        if (handle != 0 && is_for_ever(status)) {
-            ufx_error("%s: the transport refuses a message: %s", ep_.name().c_str(),
-                      ufx_ucs_status_name(status));
-            ep_.failover()->end_op(handle, status, core::cause::NONE, ep_.remote().actions());
-            continue;
-        }
         if (status < 0) {
-            refuse(*over, status);
+            refuse_am(*over, handle, status);
             continue;
         }
         ++posted;
     }
     return posted;
+}
+
+// `handle` of its request, or 0.
+void ep_tx::refuse_am(lane &over, ucs::handle handle, ufx_status_t status)
+{
+    if (handle == 0 || !is_for_ever(status)) {
+        refuse(over, status);
+        return;
+    }
+    ufx_error("%s: the transport refuses a message: %s", ep_.name().c_str(),
+              ufx_ucs_status_name(status));
+    ep_.failover()->end_op(handle, status, core::cause::NONE, ep_.remote().actions());
 }
 
 } // namespace ufx::ucp

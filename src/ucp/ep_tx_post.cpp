@@ -12,6 +12,7 @@
 #include "ucs/trace_point.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ufx::ucp {
 
@@ -39,6 +40,11 @@ std::size_t part_limit(const ufx_uct_iface_attr_t &attr, std::size_t length, con
     }
     const std::size_t timely = bytes_in(attr.bandwidth, cfg.fragment_time);
     return timely == 0 ? most : std::min(most, std::max(timely, ep_tx::min_chunk));
+}
+
+const rkey::unpacked *key_on(const lane &over, rkey &key)
+{
+    return key.on(over.port().md(), over.remote_index(), over.remote_generation());
 }
 
 } // namespace
@@ -127,7 +133,7 @@ std::size_t ep_tx::room_of(const lane &over) const
 
 // Room is for puts and gets, which end by themselves. A message ends when those before it have, and
 // a message may follow puts: one that waited for the room of others might wait for itself.
-bool ep_tx::may_take(const lane &over, const transfer *part) const
+[[gnu::always_inline]] inline bool ep_tx::may_take(const lane &over, const transfer *part) const
 {
     if (part == nullptr || !is_ready(over)) {
         return is_ready(over);
@@ -135,11 +141,17 @@ bool ep_tx::may_take(const lane &over, const transfer *part) const
     const auto ahead = static_cast<std::size_t>(over.rma_bytes);
     const std::size_t all = ahead + part->length;
     return (ahead == 0 || all <= min_lane_room || all <= room_of(over)) &&
-           part->key->on(over) != nullptr && over.serves(part->memory);
+           key_on(over, *part->key) != nullptr && over.serves(part->memory);
+}
+
+lane *ep_tx::pick(const transfer *part)
+{
+    const std::vector<lane *> &lanes = ep_.lanes();
+    return lanes.size() == 1 && may_take(*lanes.front(), part) ? lanes.front() : pick_best(part);
 }
 
 // The ready lane that will have moved `length` more bytes first.
-lane *ep_tx::pick(const transfer *part)
+lane *ep_tx::pick_best(const transfer *part)
 {
     const std::size_t length = part != nullptr ? part->length : 0;
     const auto time_of = [&](const lane &l) {
@@ -196,7 +208,7 @@ void ep_tx::unload(lane &over, std::size_t bytes, core::op_kind kind)
 }
 
 // Posts what is left of a put or get. OK: it was final at once.
-ufx_status_t ep_tx::post_part(lane &over, fragment &f)
+[[gnu::always_inline]] inline ufx_status_t ep_tx::post_part(lane &over, fragment &f)
 {
     const std::size_t length = f.part.length - f.from;
     ufx_uct_iov_t iov{};
@@ -207,7 +219,7 @@ ufx_status_t ep_tx::post_part(lane &over, fragment &f)
     }
     f.comp.count = 1;
     f.comp.status = UFX_OK;
-    const rkey::unpacked &key = *f.part.key->on(over); // pick() has asked
+    const rkey::unpacked &key = *key_on(over, *f.part.key); // pick() has asked
     const std::uint64_t remote = f.part.remote + f.from;
     const ufx_status_t status =
         f.kind == core::op_kind::PUT
@@ -268,7 +280,21 @@ ufx_status_t ep_tx::post_slice(request &r, bool &more)
 {
     more = false;
     const transfer &piece = r.pieces[r.piece];
-    transfer slice = piece;
+    const bool is_put = r.kind == op::PUT;
+    struct unless_posted {
+        ~unless_posted()
+        {
+            if (made != nullptr) {
+                requests.give_back(*made);
+            }
+        }
+        request_pool &requests;
+        fragment *made;
+    } draft{ep_.home().requests, &ep_.home().requests.take_fragment(
+                                     ep_, r, is_put ? core::op_kind::PUT : core::op_kind::GET)};
+    fragment &f = *draft.made;
+    transfer &slice = f.part;
+    slice = piece;
     slice.local += r.offset;
     slice.remote += r.offset;
     slice.length = std::min(r.chunk, piece.length - r.offset);
@@ -276,14 +302,11 @@ ufx_status_t ep_tx::post_slice(request &r, bool &more)
     if (over == nullptr) {
         return UFX_OK;
     }
-    const bool is_put = r.kind == op::PUT;
-    fragment &f =
-        ep_.home().requests.take_fragment(ep_, r, is_put ? core::op_kind::PUT : core::op_kind::GET);
-    f.part = slice;
-    ep_.failover()->expect_put(r.group);
+    if (r.group != 0) {
+        ep_.failover()->expect_put(r.group);
+    }
     const ufx_status_t status = post_part(*over, f);
     if (status < 0) {
-        free_fragment(f);
         if (is_for_ever(status)) {
             return status;
         }
@@ -291,7 +314,7 @@ ufx_status_t ep_tx::post_slice(request &r, bool &more)
         more = true; // another lane may take it
         return UFX_OK;
     }
-    fragments_.push_back(f);
+    fragments_.push_back(*std::exchange(draft.made, nullptr));
     more = true;
     if (is_put && r.group != 0) {
         ep_.failover()->put_posted(r.group, over->ref().rail);

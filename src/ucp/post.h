@@ -6,6 +6,7 @@
 #include "ucp/ep.h"
 #include "ucp/refuse.h"
 #include "ucp/request_pool.h"
+#include "ucp/wakeup.h"
 #include "ucp/worker.h"
 #include "ucs/entry.h"
 
@@ -35,11 +36,11 @@ ufx_status_t on_ep(const char *call, ufx_ucp_ep_h handle, ufx_ucp_request_h *out
     if (const ufx_status_t status = e.accepts(); status != UFX_OK) {
         return status;
     }
-    if (queues && !e.tx.has_room()) {
+    if (queues && e.tx.queued() >= e.home().cfg().pending_max) {
         return UFX_ERR_NO_RESOURCE;
     }
     const ufx_status_t status = ucs::guard([&] { return post(e); });
-    e.home().kick();
+    e.home().wake().kick();
     return status;
 }
 

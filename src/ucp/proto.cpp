@@ -70,7 +70,8 @@ ufx_status_t shape_am(ep &e, request &r)
 
 ufx_status_t shape_rma(ep &e, request &r)
 {
-    for (std::size_t i = 0; needs_registration(e) && i < r.pieces.size(); ++i) {
+    const bool registers = needs_registration(e);
+    for (std::size_t i = 0; registers && i < r.pieces.size(); ++i) {
         transfer &piece = r.pieces[i];
         const ufx_status_t status =
             hold(r, piece.local, piece.length, r.kind != op::PUT, piece.memory);

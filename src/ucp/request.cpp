@@ -148,13 +148,8 @@ void request_pool::recycle(request &r)
     }
 }
 
-fragment &request_pool::take_fragment(ep &target, request &r, core::op_kind kind)
+fragment &request_pool::make_fragment(ep &target, request &r, core::op_kind kind)
 {
-    // One of a message may live longer than its request.
-    if (kind != core::op_kind::AM && r.first_part.owner == nullptr) {
-        r.first_part.begin(target, kind);
-        return r.first_part;
-    }
     fragment *f = fragments_.take(target, r, kind);
     if (f == nullptr) {
         throw std::bad_alloc();
@@ -168,19 +163,6 @@ ucs::handle request_pool::name(fragment &f)
         f.id = fragment_table_.insert(f);
     }
     return f.id;
-}
-
-void request_pool::give_back(fragment &f)
-{
-    if (f.id != 0) {
-        fragment_table_.erase(std::exchange(f.id, 0));
-    }
-    if (&f == &f.op->first_part) {
-        f.unlink();
-        f.owner = nullptr;
-    } else {
-        fragments_.give_back(&f);
-    }
 }
 
 namespace {

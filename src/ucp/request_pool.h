@@ -8,6 +8,7 @@
 #include "ucs/pool.h"
 
 #include <memory>
+#include <utility>
 
 namespace ufx::ucp {
 
@@ -36,8 +37,27 @@ public:
     void push_done(request &r) { done_.push_back(r); }
 
     // Throws bad_alloc.
-    fragment &take_fragment(ep &target, request &r, core::op_kind kind);
-    void give_back(fragment &f);
+    fragment &take_fragment(ep &target, request &r, core::op_kind kind)
+    {
+        // One of a message may live longer than its request.
+        if (kind == core::op_kind::AM || r.first_part.owner != nullptr) {
+            return make_fragment(target, r, kind);
+        }
+        r.first_part.begin(target, kind);
+        return r.first_part;
+    }
+    void give_back(fragment &f)
+    {
+        if (f.id != 0) [[unlikely]] {
+            fragment_table_.erase(std::exchange(f.id, 0));
+        }
+        if (&f == &f.op->first_part) {
+            f.unlink();
+            f.owner = nullptr;
+        } else {
+            fragments_.give_back(&f);
+        }
+    }
     // For the core, which names it by that. Throws bad_alloc, but not for `count` of them after
     // expect_names(count).
     ucs::handle name(fragment &f);
@@ -54,6 +74,7 @@ public:
 
 private:
     request &make(worker &home);
+    fragment &make_fragment(ep &target, request &r, core::op_kind kind);
     void recycle(request &r);
 
     ucs::pool<request> requests_;

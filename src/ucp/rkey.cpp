@@ -73,17 +73,16 @@ std::uint32_t rkey::generation(unsigned device) const
     return e == nullptr ? 0 : e->generation;
 }
 
-const rkey::unpacked *rkey::on(const lane &over)
+const rkey::unpacked *rkey::find_or_unpack(const md_ref &md, unsigned device,
+                                           std::uint32_t generation)
 {
-    const unsigned device = over.remote_index();
-    const md_ref &md = over.port().md();
     for (const unpacked &u : cache_) {
         if (u.md == md && u.device == device) {
-            return u.generation >= over.remote_generation() ? &u : nullptr;
+            return u.generation >= generation ? &u : nullptr;
         }
     }
     for (entry &e : entries_) {
-        if (e.device == device && !e.broken && e.generation >= over.remote_generation()) {
+        if (e.device == device && !e.broken && e.generation >= generation) {
             return unpack_for(md, e);
         }
     }

@@ -53,15 +53,23 @@ public:
     {
         return address >= address_ && count <= length_ && address - address_ <= length_ - count;
     }
-    // What operations on that lane take, and its generation; nullptr if the peer gave no key for
-    // it.
+    // What operations on a lane take, and its generation.
     struct unpacked {
         md_ref md; // own
         std::uint8_t device = 0;
         std::uint32_t generation = 0;
         ufx_uct_rkey_bundle_t bundle{UFX_UCT_INVALID_RKEY, nullptr};
     };
-    [[nodiscard]] const unpacked *on(const lane &over);
+    // The one for lanes of that own memory domain to that device of the peer, which it had opened
+    // so often when the lane was wired; nullptr if the peer gave none.
+    [[nodiscard]] const unpacked *on(const md_ref &md, unsigned device, std::uint32_t generation)
+    {
+        if (!cache_.empty() && cache_.front().md == md && cache_.front().device == device)
+            [[likely]] {
+            return cache_.front().generation >= generation ? &cache_.front() : nullptr;
+        }
+        return find_or_unpack(md, device, generation);
+    }
     // The peer has opened the device at the end of that lane again since it gave the key: whoever
     // used it might reach other memory.
     bool is_stale_for(const lane &over) const;
@@ -92,6 +100,7 @@ private:
 
     rkey() = default;
     const entry *find(unsigned device) const;
+    const unpacked *find_or_unpack(const md_ref &md, unsigned device, std::uint32_t generation);
     const unpacked *unpack_for(const md_ref &md, entry &from);
 
     bool is_gone_ = false;

@@ -116,10 +116,9 @@ void wakeup::signal()
     ucs::eventfd_signal(signal_);
 }
 
-void wakeup::kick()
+void wakeup::kick_armed()
 {
-    if (armed_.load(std::memory_order_relaxed) &&
-        armed_.exchange(false, std::memory_order_acq_rel)) {
+    if (armed_.exchange(false, std::memory_order_acq_rel)) {
         signal();
     }
 }

@@ -30,7 +30,12 @@ public:
     // Any thread.
     void signal();
     // Any thread: only if somebody waits.
-    void kick();
+    void kick()
+    {
+        if (armed_.load(std::memory_order_relaxed)) {
+            kick_armed();
+        }
+    }
     // What the progress thread has handled may be what the user waits for: wakes whoever waits,
     // again at each call until user_came(), and makes arm() BUSY until then. @return whether
     // somebody waits
@@ -41,6 +46,7 @@ public:
     unsigned take_uct_calls() { return std::exchange(uct_calls_, 0); }
 
 private:
+    void kick_armed();
     static void on_uct(void *arg, std::uint32_t events);
     static void on_timer(void *arg, std::uint32_t events);
     static void on_signal(void *arg, std::uint32_t events);

@@ -23,12 +23,7 @@ std::optional<am_number> am_tx::admit(std::uint64_t handle, std::uint32_t count,
     return first;
 }
 
-am_tx::entry *am_tx::get(am_number n)
-{
-    return const_cast<entry *>(find(n));
-}
-
-std::uint32_t am_tx::count_on(rail_id rail, epoch_t epoch)
+inline std::uint32_t am_tx::count_on(rail_id rail, epoch_t epoch)
 {
     for (lane_count &l : lanes_) {
         if (l.rail == rail) {
@@ -65,7 +60,8 @@ void am_tx::finish(entry &e, ufx_status_t status, cause why, action_list &out)
     if (mutated(mutant::NO_SKIP)) {
         e.covered = true;
     }
-    out.push_back(act::fragment_done{ep_, op_kind::AM, e.handle, e.number - e.first, status, why});
+    out.emplace_back(
+        act::fragment_done{ep_, op_kind::AM, e.handle, e.number - e.first, status, why});
 }
 
 std::size_t am_tx::find_waiting(am_number front) const
@@ -99,13 +95,6 @@ void am_tx::settle(action_list &out)
         release(entries_[i], out);
     }
     drop_front();
-}
-
-void am_tx::drop_front()
-{
-    while (!entries_.empty() && entries_.front().covered && !entries_.front().local_pending) {
-        entries_.pop_front();
-    }
 }
 
 void am_tx::to_replay(entry &e, action_list &out)

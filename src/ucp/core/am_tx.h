@@ -136,7 +136,7 @@ private:
         epoch_t epoch;
         std::uint32_t posted;
     };
-    entry *get(am_number n);
+    entry *get(am_number n) { return const_cast<entry *>(find(n)); }
     // Numbers are given in order, so all up to next_ are in the ledger, or released.
     am_number front_number() const { return next_ - entries_.size(); }
     std::size_t first_waiting() const
@@ -151,7 +151,12 @@ private:
     void waits_again(const entry &e) { waiting_from_ = std::min(waiting_from_, e.number); }
     void cover(entry &e, action_list &out);
     void release(entry &e, action_list &out);
-    void drop_front();
+    void drop_front()
+    {
+        while (!entries_.empty() && entries_.front().covered && !entries_.front().local_pending) {
+            entries_.pop_front();
+        }
+    }
     void settle(action_list &out);
     void finish(entry &e, ufx_status_t status, cause why, action_list &out);
     void to_replay(entry &e, action_list &out);

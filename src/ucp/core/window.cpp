@@ -39,12 +39,6 @@ unsigned trailing_ones(const window::map &map)
 
 } // namespace
 
-bool window::test(am_number n) const
-{
-    const am_number bit = n - next_ - 1;
-    return bit < bits && ((map_[bit / 64] >> (bit % 64)) & 1) != 0;
-}
-
 bool window::covers(am_number n) const
 {
     if (mutated(mutant::ONE_WATERMARK)) {
@@ -53,26 +47,13 @@ bool window::covers(am_number n) const
     return n < next_ || (n > next_ && test(n));
 }
 
-window::arrival window::look(am_number n) const
-{
-    if (n > next_ + bits) {
-        return arrival::BEYOND;
-    }
-    if (n < next_ || (n > next_ && test(n))) {
-        return arrival::DUPLICATE;
-    }
-    return arrival::FRESH;
-}
-
-window::arrival window::enter(am_number n)
+window::arrival window::enter_ahead(am_number n)
 {
     const arrival what = look(n);
     if (what != arrival::FRESH) {
         return what;
     }
-    if (n == next_ && ahead_ == 0) {
-        ++next_;
-    } else if (n == next_) {
+    if (n == next_) {
         const unsigned run = trailing_ones(map_);
         next_ += 1 + run;
         ahead_ -= run;

@@ -21,9 +21,22 @@ public:
 
     bool covers(am_number n) const;
     // May `n` be recorded? BEYOND: it is farther ahead than the map reaches (the sender's bug).
-    arrival look(am_number n) const;
+    arrival look(am_number n) const
+    {
+        if (n > next_ + bits) {
+            return arrival::BEYOND;
+        }
+        return n < next_ || (n > next_ && test(n)) ? arrival::DUPLICATE : arrival::FRESH;
+    }
     // Records `n` and moves next() over every run that is now complete.
-    arrival enter(am_number n);
+    arrival enter(am_number n)
+    {
+        if (n != next_ || ahead_ != 0) {
+            return enter_ahead(n);
+        }
+        ++next_;
+        return arrival::FRESH;
+    }
     // As decoded from a message.
     static window from(am_number next, const map &bits);
 
@@ -32,7 +45,12 @@ public:
     am_number end() const;
 
 private:
-    bool test(am_number n) const;
+    bool test(am_number n) const
+    {
+        const am_number bit = n - next_ - 1;
+        return bit < bits && ((map_[bit / 64] >> (bit % 64)) & 1) != 0;
+    }
+    arrival enter_ahead(am_number n);
 
     am_number next_ = 0;
     unsigned ahead_ = 0; // bits that are set

@@ -14,6 +14,14 @@ ufx_status_t rc_ep<Hw>::post_atomic(ufx_uct_atomic_op_t op, unsigned size, uint6
                                     uint64_t compare, void *result, uint64_t remote_addr,
                                     ufx_uct_rkey_t rkey, ufx_uct_completion_t *comp) noexcept
 {
+    if constexpr (send_queue::max_short != 0) {
+        if (is_standard(op, size) && this->iface().atomics() != atomic_level::none &&
+            remote_addr % sizeof(uint64_t) == 0 && has_room()) [[likely]] {
+            atomic_quickly(*push_atomic(this->queue_, op, size, operand, compare, result,
+                                        remote_addr, rkey, comp));
+            return result == nullptr ? UFX_OK : UFX_INPROGRESS;
+        }
+    }
     const uint64_t offered = atomic_ops(this->iface().atomics(), size);
     if (offered == 0) {
         return UFX_ERR_UNSUPPORTED;
@@ -26,12 +34,6 @@ ufx_status_t rc_ep<Hw>::post_atomic(ufx_uct_atomic_op_t op, unsigned size, uint6
                                    : nullptr;
     if (record == nullptr) {
         return no_room();
-    }
-    if constexpr (send_queue::max_short != 0) {
-        if (is_standard(op, size)) {
-            atomic_quickly(*record);
-            return result == nullptr ? UFX_OK : UFX_INPROGRESS;
-        }
     }
     const atomic_request made = atomic_request_of(op, size, operand, compare);
     const ibv_sge piece = own_piece(record->data(), size);

@@ -88,6 +88,10 @@ private:
     [[nodiscard]] int destroy_qp(command_reader &in);
 
     [[nodiscard]] uint32_t take_bfreg() noexcept;
+    // What is told of events when their object is destroyed; the program counts at `counter` those
+    // that it has acknowledged.
+    [[nodiscard]] uint32_t reported(const event_count &events, uint32_t unread,
+                                    uint64_t counter) noexcept;
 
     // Runs a model function under the lock.
     template <class Function>

@@ -3,9 +3,11 @@
 #include "uverbs_file.h"
 
 #include "swhca/engine/address_space.h"
+#include "swhca/model/events.h"
 #include "swhca/model/verbs.h"
 
 #include <cerrno>
+#include <cstddef>
 #include <infiniband/verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <unistd.h>
@@ -264,6 +266,16 @@ int uverbs_file::modify_cq(command_reader &in)
     });
 }
 
+// libibverbs gives the address of its own object as the user's handle, in which it counts what is
+// acknowledged.
+uint32_t uverbs_file::reported(const event_count &events, uint32_t unread,
+                               uint64_t counter) noexcept
+{
+    uint32_t acknowledged = 0;
+    (void)memory_.read(memory_.self(), counter, &acknowledged, sizeof(acknowledged));
+    return events_reported(events, unread, acknowledged);
+}
+
 int uverbs_file::destroy_cq(command_reader &in)
 {
     ib_uverbs_destroy_cq request{};
@@ -273,22 +285,26 @@ int uverbs_file::destroy_cq(command_reader &in)
     ib_uverbs_destroy_cq_resp reply{};
     uint64_t user_handle = 0;
     uint32_t channel = no_index;
+    event_count events{};
+    event_count async_events{};
     int error = model([&](core &world) {
         const cq &one = world.shared.cqs[request.cq_handle % max_cqs];
         user_handle = one.user_handle;
         channel = one.channel;
-        return swhca::destroy_cq(world, context_, request.cq_handle, reply.comp_events_reported,
-                                 reply.async_events_reported);
+        return swhca::destroy_cq(world, context_, request.cq_handle, events, async_events);
     });
     if (error != 0) {
         return error;
     }
-    reply.async_events_reported -= async_.withdraw(user_handle, sizeof(ib_uverbs_async_event_desc));
+    reply.async_events_reported =
+        reported(async_events, async_.withdraw(user_handle, sizeof(ib_uverbs_async_event_desc)),
+                 user_handle + offsetof(ibv_cq, async_events_completed));
     auto found = pipes_.find(channel);
-    if (found != pipes_.end()) {
-        reply.comp_events_reported -=
-            found->second.withdraw(user_handle, sizeof(ib_uverbs_comp_event_desc));
-    }
+    uint32_t unread = found == pipes_.end()
+                          ? 0
+                          : found->second.withdraw(user_handle, sizeof(ib_uverbs_comp_event_desc));
+    reply.comp_events_reported =
+        reported(events, unread, user_handle + offsetof(ibv_cq, comp_events_completed));
     return in.reply(memory_, reply);
 }
 
@@ -355,14 +371,17 @@ int uverbs_file::destroy_srq(command_reader &in)
     }
     ib_uverbs_destroy_srq_resp reply{};
     uint64_t user_handle = 0;
+    event_count events{};
     int error = model([&](core &world) {
         user_handle = world.shared.srqs[request.srq_handle % max_srqs].user_handle;
-        return swhca::destroy_srq(world, context_, request.srq_handle, reply.events_reported);
+        return swhca::destroy_srq(world, context_, request.srq_handle, events);
     });
     if (error != 0) {
         return error;
     }
-    reply.events_reported -= async_.withdraw(user_handle, sizeof(ib_uverbs_async_event_desc));
+    reply.events_reported =
+        reported(events, async_.withdraw(user_handle, sizeof(ib_uverbs_async_event_desc)),
+                 user_handle + offsetof(ibv_srq, events_completed));
     return in.reply(memory_, reply);
 }
 

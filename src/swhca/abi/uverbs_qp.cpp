@@ -5,6 +5,7 @@
 #include "swhca/model/verbs.h"
 
 #include <cerrno>
+#include <cstddef>
 #include <infiniband/verbs.h>
 #include <rdma/mlx5-abi.h>
 
@@ -220,14 +221,17 @@ int uverbs_file::destroy_qp(command_reader &in)
     }
     ib_uverbs_destroy_qp_resp reply{};
     uint64_t user_handle = 0;
+    event_count events{};
     int error = model([&](core &world) {
         user_handle = world.shared.qps[request.qp_handle % max_qps].user_handle;
-        return swhca::destroy_qp(world, context_, request.qp_handle, reply.events_reported);
+        return swhca::destroy_qp(world, context_, request.qp_handle, events);
     });
     if (error != 0) {
         return error;
     }
-    reply.events_reported -= async_.withdraw(user_handle, sizeof(ib_uverbs_async_event_desc));
+    reply.events_reported =
+        reported(events, async_.withdraw(user_handle, sizeof(ib_uverbs_async_event_desc)),
+                 user_handle + offsetof(ibv_qp, events_completed));
     return in.reply(memory_, reply);
 }
 

@@ -135,6 +135,13 @@ struct channel {
     uint32_t users;
 };
 
+// Events that were written to a pipe. Who is killed while it writes leaves a doubt whether it did.
+struct event_count {
+    uint32_t written;
+    uint32_t doubtful;
+    bool writing;
+};
+
 // When an event comes that was asked for: see moderate_cq().
 struct cq_moderation {
     uint16_t count;
@@ -161,11 +168,11 @@ struct cq {
     bool armed_solicited;
     uint32_t armed_at;     // the consumer index that the arm word named, as `produced` counts
     uint32_t solicited_at; // `produced` after the last solicited CQE
-    uint32_t events;       // completion events written
+    event_count events;    // completion events
     cq_moderation moderation;
     uint32_t unreported;   // completions since the event that waits could have been raised
     uint64_t event_due_ns; // of that event; 0: none waits
-    uint32_t async_events;
+    event_count async_events;
 };
 
 // Both in one store.
@@ -189,7 +196,7 @@ struct srq {
     uint32_t max_sge;
     srq_place place;
     uint32_t limit;    // 0: not armed
-    uint32_t events;
+    event_count events;
 };
 
 // A send WQE between its fetch and its completion.
@@ -364,7 +371,7 @@ struct qp {
     // Bytes of a read or atomic, and of a receive, that come in the CQE.
     uint8_t inline_requests, inline_receives;
     std::atomic<uint32_t> sq_doorbell; // see doorbell_count.h; written by the owner's engine
-    uint32_t events;
+    event_count events;
     qp_attributes attr;
     requester_state req;
     responder_state resp;
@@ -460,7 +467,7 @@ inline std::span<const qp> used_qps(const image &shared) noexcept
 }
 
 inline constexpr uint64_t image_magic = 0x6163687773786675; // "ufxswhca" in memory
-inline constexpr uint32_t image_version = 12;
+inline constexpr uint32_t image_version = 13;
 
 } // namespace ufx::swhca
 

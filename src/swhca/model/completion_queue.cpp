@@ -60,10 +60,11 @@ void look_at_arm(core &world, cq &one) noexcept
         word == one.arm_seen) {
         return;
     }
-    one.arm_seen = word;
     one.armed_at = one.produced - ((one.produced - word) & index_mask);
-    one.armed = true;
     one.armed_solicited = (word & arm_solicited_bit) != 0;
+    one.armed = true;
+    in_this_order(); // else who is killed between takes the wish with him
+    one.arm_seen = word;
 }
 
 void notify(core &world, cq &one) noexcept

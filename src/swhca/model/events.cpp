@@ -7,6 +7,7 @@
 #include "swhca/fabric/wakeup.h"
 #include "ucs/fd.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -71,6 +72,17 @@ void take_late_events(image &shared, Chosen chosen) noexcept
     shared.late_event_count = kept;
 }
 
+template <class Write>
+void count(event_count &into, Write write) noexcept
+{
+    into.doubtful += into.writing ? 1 : 0; // its writer was killed
+    into.writing = true;
+    in_this_order();
+    into.written += write() ? 1 : 0;
+    in_this_order();
+    into.writing = false;
+}
+
 bool raise(core &world, uint32_t context_index, uint64_t element, uint32_t event) noexcept
 {
     const context &one = world.shared.contexts[context_index];
@@ -84,17 +96,17 @@ bool raise(core &world, uint32_t context_index, uint64_t element, uint32_t event
 
 void raise_qp_event(core &world, qp &one, uint32_t event) noexcept
 {
-    one.events += raise(world, one.context, one.user_handle, event) ? 1 : 0;
+    count(one.events, [&] { return raise(world, one.context, one.user_handle, event); });
 }
 
 void raise_cq_event(core &world, cq &one, uint32_t event) noexcept
 {
-    one.async_events += raise(world, one.context, one.user_handle, event) ? 1 : 0;
+    count(one.async_events, [&] { return raise(world, one.context, one.user_handle, event); });
 }
 
 void raise_srq_event(core &world, srq &one, uint32_t event) noexcept
 {
-    one.events += raise(world, one.context, one.user_handle, event) ? 1 : 0;
+    count(one.events, [&] { return raise(world, one.context, one.user_handle, event); });
 }
 
 void raise_device_event(core &world, uint32_t hca, uint32_t event) noexcept
@@ -113,10 +125,14 @@ void raise_completion_event(core &world, cq &one) noexcept
     const channel &to = world.shared.channels[one.channel];
     ib_uverbs_comp_event_desc what{};
     what.cq_handle = one.user_handle;
-    one.events += write_pipe(world, world.shared.contexts[to.context].process, to.write_fd, &what,
-                             sizeof(what))
-                      ? 1
-                      : 0;
+    uint32_t process = world.shared.contexts[to.context].process;
+    count(one.events, [&] { return write_pipe(world, process, to.write_fd, &what, sizeof(what)); });
+}
+
+uint32_t events_reported(const event_count &of, uint32_t unread, uint32_t acknowledged) noexcept
+{
+    uint32_t most = of.written + of.doubtful + (of.writing ? 1 : 0);
+    return std::clamp(acknowledged + unread, of.written, most) - unread;
 }
 
 void write_late_events(core &world) noexcept

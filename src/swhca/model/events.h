@@ -16,6 +16,11 @@ void raise_qp_event(core &world, qp &one, uint32_t event) noexcept;
 void raise_cq_event(core &world, cq &one, uint32_t event) noexcept;
 void raise_srq_event(core &world, srq &one, uint32_t event) noexcept;
 
+// What a destroy command reports of events of which `unread` were never read: libibverbs waits
+// until as many are acknowledged, so that of what is in doubt those are taken that are.
+[[nodiscard]] uint32_t events_reported(const event_count &of, uint32_t unread,
+                                       uint32_t acknowledged) noexcept;
+
 // To every open of the device: of its port, or of the device itself.
 void raise_device_event(core &world, uint32_t hca, uint32_t event) noexcept;
 

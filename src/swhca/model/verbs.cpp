@@ -75,7 +75,7 @@ int open_context(core &world, uint32_t hca_index, int async_fd, uint32_t &contex
 void close_context(core &world, uint32_t context_index)
 {
     image &shared = world.shared;
-    uint32_t ignored = 0;
+    event_count ignored{};
     auto each = [&](auto &&table, auto destroy) {
         for (uint32_t i = 0; i < std::size(table); i++) {
             if (table[i].in_use && table[i].context == context_index) {
@@ -305,8 +305,8 @@ int moderate_cq(core &world, uint32_t context_index, uint32_t handle, uint32_t c
     return 0;
 }
 
-int destroy_cq(core &world, uint32_t context_index, uint32_t handle, uint32_t &completion_events,
-               uint32_t &async_events)
+int destroy_cq(core &world, uint32_t context_index, uint32_t handle, event_count &completion_events,
+               event_count &async_events)
 {
     cq *one = lookup(world.shared.cqs, context_index, handle);
     if (one == nullptr) {
@@ -386,7 +386,7 @@ int query_srq(core &world, uint32_t context_index, uint32_t handle, srq &out)
     return 0;
 }
 
-int destroy_srq(core &world, uint32_t context_index, uint32_t handle, uint32_t &async_events)
+int destroy_srq(core &world, uint32_t context_index, uint32_t handle, event_count &async_events)
 {
     srq *one = lookup(world.shared.srqs, context_index, handle);
     if (one == nullptr) {

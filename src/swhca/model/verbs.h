@@ -62,9 +62,9 @@ inline constexpr uint32_t max_cq_period_us = 0xfff;
 // longer than `period_us` after the first of them; with a period of 0 it does not wait.
 [[nodiscard]] int moderate_cq(core &world, uint32_t context_index, uint32_t handle, uint32_t count,
                               uint32_t period_us);
-// Both answer how many events were raised, less what `unread` says was never read.
+// Those that destroy tell of the events that were raised: see events_reported().
 [[nodiscard]] int destroy_cq(core &world, uint32_t context_index, uint32_t handle,
-                             uint32_t &completion_events, uint32_t &async_events);
+                             event_count &completion_events, event_count &async_events);
 
 struct srq_request {
     uint32_t pd;
@@ -83,7 +83,7 @@ struct srq_request {
                                 uint32_t limit);
 [[nodiscard]] int query_srq(core &world, uint32_t context_index, uint32_t handle, srq &out);
 [[nodiscard]] int destroy_srq(core &world, uint32_t context_index, uint32_t handle,
-                              uint32_t &async_events);
+                              event_count &async_events);
 
 struct qp_request {
     uint8_t type;
@@ -112,7 +112,7 @@ struct qp_request {
 [[nodiscard]] int query_qp(core &world, uint32_t context_index, uint32_t handle, uint8_t &state,
                            qp_attributes &out);
 [[nodiscard]] int destroy_qp(core &world, uint32_t context_index, uint32_t handle,
-                             uint32_t &async_events);
+                             event_count &async_events);
 
 } // namespace ufx::swhca
 

@@ -299,7 +299,7 @@ int create_qp(core &world, uint32_t context_index, const qp_request &want, uint3
     one.max_recv_sge = want.max_recv_sge;
     one.max_inline = want.max_inline;
     set_up_scatter(world, want, one);
-    one.events = 0;
+    one.events = {};
     one.completing.known = false;
     one.counters = {};
     shared.pds[want.pd].users++;
@@ -376,7 +376,7 @@ int query_qp(core &world, uint32_t context_index, uint32_t handle, uint8_t &stat
     return 0;
 }
 
-int destroy_qp(core &world, uint32_t context_index, uint32_t handle, uint32_t &async_events)
+int destroy_qp(core &world, uint32_t context_index, uint32_t handle, event_count &async_events)
 {
     image &shared = world.shared;
     qp *one = lookup(shared.qps, context_index, handle);

@@ -270,7 +270,7 @@ swhca::qp &endpoint::inside()
 
 int endpoint::destroy()
 {
-    uint32_t events = 0;
+    swhca::event_count events{};
     return on.on.command(
         [&](swhca::core &world) { return swhca::destroy_qp(world, on.context, handle, events); });
 }

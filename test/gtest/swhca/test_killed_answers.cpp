@@ -4,6 +4,8 @@
 #include "bystander.h"
 #include "guard_faults.h"
 
+#include "swhca/model/events.h"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -363,6 +365,40 @@ private:
     endpoint requester_{on_.a};
 };
 
+// Completions of which the program is told.
+class told : public scene {
+public:
+    explicit told(const fabric_options &options)
+        : scene(qp_settings{.timeout = no_timeout}, options)
+    {
+    }
+
+private:
+    size_t left_count() const override { return 2; }
+    size_t right_count() const override { return 0; }
+
+    void post() override
+    {
+        on_.a.arm();
+        on_.left.write(on_.from, 64, on_.to);
+        on_.left.write(on_.from, 64, on_.to);
+    }
+
+    std::string check() override
+    {
+        uint32_t came = 0;
+        while (on_.a.next_completion_event()) {
+            came++;
+        }
+        const event_count &counted = on_.fabric.shared().cqs[on_.a.cq].events;
+        bool right = came > 0 && events_reported(counted, 0, came) == came &&
+                     events_reported(counted, came, 0) == 0;
+        return right ? ""
+                     : std::to_string(counted.written) + " events are counted, but " +
+                           std::to_string(came) + " came";
+    }
+};
+
 // One scene with packets that arrive at once, and with packets that are under way.
 template <class Scene, class... With>
 void kill_both_ways(With... with)
@@ -410,6 +446,11 @@ TEST_CASE("swhca: killed at any step, a bystander loses no data that comes in a 
 TEST_CASE("swhca: killed at any step, a bystander is not missed by two QPs of one CQ")
 {
     kill_both_ways<of_one_queue>();
+}
+
+TEST_CASE("swhca: killed at any step, a bystander leaves no event of which the count is wrong")
+{
+    kill_both_ways<told>();
 }
 
 TEST_CASE("swhca: killed at any step, a bystander is not missed by a shared receive queue")

@@ -22,7 +22,7 @@ TEST_CASE("swhca: what is in use is not destroyed, and handles of others are unk
     device a(on, 0);
     device b(on, 0);
     endpoint one(a);
-    uint32_t ignored = 0;
+    swhca::event_count ignored{};
     auto run = [&](auto what) { return on.command(what); };
     CHECK(run([&](swhca::core &w) { return swhca::dealloc_pd(w, a.context, a.pd); }) == EBUSY);
     CHECK(run([&](swhca::core &w) {

@@ -225,7 +225,7 @@ TEST_CASE("swhca: an engine knows when a moderated event is due, and a CQ that i
     on.fabric.step();
     CHECK(on.fabric.shared().next_due_ns.load() == on.fabric.now_ns + 50'000);
     REQUIRE(on.left.destroy() == 0);
-    uint32_t ignored = 0;
+    swhca::event_count ignored{};
     REQUIRE(on.fabric.command([&](swhca::core &world) {
         return swhca::destroy_cq(world, on.a.context, on.a.cq, ignored, ignored);
     }) == 0);

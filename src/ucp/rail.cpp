@@ -361,10 +361,16 @@ void rail::check_stall(lane &l, core::time_ns now, core::time_ns active)
     ufx_uct_ep_attr_t attr{};
     attr.field_mask =
         UFX_UCT_EP_ATTR_STATE | UFX_UCT_EP_ATTR_OUTSTANDING | UFX_UCT_EP_ATTR_PROGRESS;
-    if (ufx_uct_ep_query(l.uct(), &attr) != UFX_OK || attr.state != UFX_UCT_EP_LIVE) {
+    if (ufx_uct_ep_query(l.uct(), &attr) != UFX_OK) {
         return;
     }
     lane::pulse &beat = l.beat;
+    if (attr.state != UFX_UCT_EP_LIVE) { // cannot stall, but what it holds is not forgotten
+        beat.still_since = beat.had_work ? beat.still_since : now;
+        beat.had_work = attr.outstanding_ops != 0;
+        beat.is_delivered = false;
+        return;
+    }
     const bool moved = attr.completed_ops != beat.completed || attr.acked_bytes != beat.acked;
     if (moved) {
         const core::time_ns took = active - beat.since;

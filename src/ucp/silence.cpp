@@ -112,7 +112,7 @@ void lane_silence::look(const rail &of, core::time_ns now)
     unsigned count = 0;
     for (const lane *l : of.lanes()) {
         const core::time_ns standing = standing_ns(*l, now);
-        if (standing < limit_) {
+        if (standing < limit_ || !l->has_outstanding()) { // a lane may live on without them
             continue;
         }
         ++count;

@@ -190,6 +190,33 @@ TEST_CASE(
     CHECK(log.count("stand still") == 3);
 }
 
+TEST_CASE("fake: a lane that waits for its peer's token is told of as long as it holds operations",
+          "[spine][fake][T06]")
+{
+    silent_pair s(silent_rails(2, "60s"));
+    const ucs::log_capture log;
+    own(0).data.hold();
+    own(1).data.hold();
+    for (int i = 0; i < 4; ++i) {
+        s.put(512);
+    }
+    s.go_on(20);
+    REQUIRE(rail_of(s.p.a, 0).outstanding > 0);
+    own(0).hold_quiet = true; // its device does not let go
+    own(0).fail_eps({});
+    own(1).data.open();
+    s.go_on(1200);
+    CHECK(log.count("quiet0: ep") == 1);
+    CHECK(log.count("quiet1: ep") == 0);
+    own(0).hold_quiet = false;
+    own(0).data.lose();
+    s.go_on(20);
+    own(0).data.open();
+    s.go_on(3000);
+    CHECK(s.all_done());
+    CHECK(log.count("quiet0: ep") == 1);
+}
+
 TEST_CASE("fake: operations that no rail can take are told in the log too", "[spine][fake][T06]")
 {
     silent_pair s(silent_rails(2, "50ms"));

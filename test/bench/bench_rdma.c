@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Posts one kind of operation N times over an RDMA transport, for instruction counts:
- * bench_rdma OP N, on a ConnectX in software (ufx_swhca run --engine trap).
+ * bench_rdma OP N, on a ConnectX in software (ufx_swhca run --engine trap). bench_verbs is the same
+ * over rc_verbs.
  *
  * Two eps of one process that face each other, each with an iface and a worker of its own. What is
  * counted is inside functions whose names begin with counted_; the other side runs outside of them.
  */
 #include "bench_main.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <ufx/uct.h>
 
-enum { SHORT_BYTES = 8, ZCOPY_BYTES = 4096, AM_ID = 1 };
+#ifndef BENCH_TRANSPORT
+#define BENCH_TRANSPORT "rc_mlx5"
+#endif
+
+/* LONGER_BYTES: as many as every transport copies into a request, but not into one block of it. */
+enum { SHORT_BYTES = 8, LONGER_BYTES = 64, ZCOPY_BYTES = 4096, AM_ID = 1 };
 
 struct side {
     ufx_uct_worker_h worker;
@@ -84,6 +89,13 @@ static ufx_status_t counted_put_short(void)
                                 bench.rkey.rkey);
 }
 
+static ufx_status_t counted_put_short_64(void)
+{
+    ++bench_done;
+    return ufx_uct_ep_put_short(bench.sender.ep, bench.local, LONGER_BYTES,
+                                (uintptr_t)bench.target, bench.rkey.rkey);
+}
+
 static ufx_status_t counted_put_bcopy(void)
 {
     ++bench_done;
@@ -117,6 +129,17 @@ static ufx_status_t counted_fetch_add(void)
                                      (uintptr_t)bench.target, bench.rkey.rkey, completion());
 }
 
+static ufx_status_t counted_cswap(void)
+{
+    return ufx_uct_ep_atomic64_cswap(bench.sender.ep, 0, 1, bench.local, (uintptr_t)bench.target,
+                                     bench.rkey.rkey, completion());
+}
+
+static ufx_status_t counted_am_short_64(void)
+{
+    return ufx_uct_ep_am_short(bench.sender.ep, AM_ID, 7, bench.local, LONGER_BYTES);
+}
+
 static ufx_status_t counted_am_short(void)
 {
     return ufx_uct_ep_am_short(bench.sender.ep, AM_ID, 7, bench.local, SHORT_BYTES);
@@ -136,11 +159,14 @@ static ufx_status_t am_for_receiver(void)
 static const struct bench_operation operations[] = {
     {"progress", none, 1},
     {"put_short", counted_put_short, 2 * BENCH_BURST},
+    {"put_short_64", counted_put_short_64, BENCH_BURST},
     {"put_bcopy", counted_put_bcopy, 2 * BENCH_BURST},
     {"put_zcopy", counted_put_zcopy, BENCH_BURST},
     {"get_zcopy", counted_get_zcopy, BENCH_BURST},
     {"fetch_add", counted_fetch_add, BENCH_BURST},
+    {"cswap", counted_cswap, BENCH_BURST},
     {"am_short", counted_am_short, 2 * BENCH_BURST},
+    {"am_short_64", counted_am_short_64, BENCH_BURST},
     {"am_bcopy", counted_am_bcopy, 2 * BENCH_BURST},
     {"am_receive", am_for_receiver, 2 * BENCH_BURST},
 };
@@ -159,12 +185,11 @@ static void progress_both(void)
 
 static void open_side(struct side *side)
 {
-    const char *transport = getenv("BENCH_TRANSPORT");
     bench_check(ufx_uct_worker_create(&side->worker), "worker_create");
     const ufx_uct_iface_params_t open = {
         .field_mask =
             UFX_UCT_IFACE_PARAM_TL_NAME | UFX_UCT_IFACE_PARAM_DEV_NAME | UFX_UCT_IFACE_PARAM_WORKER,
-        .tl_name = transport != NULL ? transport : "rc_mlx5",
+        .tl_name = BENCH_TRANSPORT,
         .dev_name = "mlx5_0:1",
         .worker = side->worker,
     };

@@ -81,12 +81,12 @@ int uverbs_file::rereg_mr(command_reader &in)
         (moves && (request.length == 0 || (request.start & 0xfff) != (request.hca_va & 0xfff)))) {
         return EINVAL;
     }
+    uint32_t handle = request.mr_handle; // clang captures no struct with a flexible array
     mr_request want{};
     ib_uverbs_rereg_mr_resp reply{};
     uint32_t &key = reply.lkey;
-    if (int error = model([&](core &world) {
-            return describe_mr(world, context_, request.mr_handle, want, key);
-        });
+    if (int error =
+            model([&](core &world) { return describe_mr(world, context_, handle, want, key); });
         error != 0) {
         return error;
     }
@@ -104,8 +104,7 @@ int uverbs_file::rereg_mr(command_reader &in)
     if (!is_accessible(want.start, want.length, (want.access & writes) != 0)) {
         return EFAULT;
     }
-    int error =
-        model([&](core &world) { return change_mr(world, context_, request.mr_handle, want); });
+    int error = model([&](core &world) { return change_mr(world, context_, handle, want); });
     reply.rkey = reply.lkey;
     return error != 0 ? error : in.reply(memory_, reply);
 }

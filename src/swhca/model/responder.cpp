@@ -16,7 +16,6 @@
 #include "swhca/engine/link.h"
 #include "swhca/fabric/repair.h"
 
-#include <algorithm>
 #include <infiniband/mlx5dv.h>
 
 namespace ufx::swhca {

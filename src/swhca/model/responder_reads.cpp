@@ -3,6 +3,7 @@
 #include "responder_reads.h"
 
 #include "payload.h"
+#include "queue_pair.h"
 #include "responder_verdict.h"
 
 #include "swhca/engine/link.h"

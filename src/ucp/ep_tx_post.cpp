@@ -116,7 +116,7 @@ void ep_tx::lane_gone(lane &over)
 double ep_tx::weight_of(const lane &over) const
 {
     const core::rail *health = ep_.remote().machine().find_rail(over.ref().rail);
-    const double bandwidth = std::max(over.port().attr().bandwidth, 1.0);
+    const double bandwidth = over.port().speed().bytes_per_s();
     if (health == nullptr || !health->has_changed()) {
         return bandwidth;
     }
@@ -127,8 +127,8 @@ double ep_tx::weight_of(const lane &over) const
 std::size_t ep_tx::room_of(const lane &over) const
 {
     const std::size_t timely =
-        2 * bytes_in(over.port().attr().bandwidth, ep_.home().cfg().fragment_time);
-    return std::max(min_lane_room, timely);
+        2 * bytes_in(over.port().speed().bytes_per_s(), ep_.home().cfg().fragment_time);
+    return std::max(over.port().speed().is_measured() ? min_chunk : min_lane_room, timely);
 }
 
 // Room is for puts and gets, which end by themselves. A message ends when those before it have, and
@@ -140,8 +140,42 @@ std::size_t ep_tx::room_of(const lane &over) const
     }
     const auto ahead = static_cast<std::size_t>(over.rma_bytes);
     const std::size_t all = ahead + part->length;
-    return (ahead == 0 || all <= min_lane_room || all <= room_of(over)) &&
-           key_on(over, *part->key) != nullptr && over.serves(part->memory);
+    return (ahead == 0 || all <= min_chunk || all <= room_of(over)) && reaches(over, *part);
+}
+
+bool ep_tx::reaches(const lane &over, const transfer &part)
+{
+    return key_on(over, *part.key) != nullptr && over.serves(part.memory);
+}
+
+// When it would have moved `length` more bytes, beside what other eps have posted on its port.
+double ep_tx::time_of(const lane &over, std::size_t length) const
+{
+    return (static_cast<double>(over.port().outstanding_bytes()) + static_cast<double>(length)) /
+           weight_of(over);
+}
+
+// A lane that is so slow that another one, which has only to end a put or get first, would be
+// through with all that is left before.
+bool ep_tx::holds_back(const lane &over, const transfer &part, const request &r)
+{
+    const double own = time_of(over, part.length);
+    const auto is_before = [&](std::size_t rest) {
+        return std::any_of(ep_.lanes().begin(), ep_.lanes().end(), [&](const lane *other) {
+            return other != &over && is_ready(*other) && other->rma_bytes != 0 &&
+                   reaches(*other, part) && time_of(*other, rest) < own;
+        });
+    };
+    const std::size_t of_piece = r.pieces[r.piece].length - r.offset;
+    const bool is_last = !rma_queue_.empty() && &rma_queue_.back() == &r;
+    if (!is_last || !is_before(of_piece)) { // what is behind it needs every lane
+        return false;
+    }
+    std::size_t rest = of_piece;
+    for (std::size_t i = r.piece + 1; i < r.pieces.size(); ++i) {
+        rest += r.pieces[i].length;
+    }
+    return is_before(rest);
 }
 
 lane *ep_tx::pick(const transfer *part)
@@ -150,13 +184,10 @@ lane *ep_tx::pick(const transfer *part)
     return lanes.size() == 1 && may_take(*lanes.front(), part) ? lanes.front() : pick_best(part);
 }
 
-// The ready lane that will have moved `length` more bytes first.
+// The ready lane that will have moved one fragment more first.
 lane *ep_tx::pick_best(const transfer *part)
 {
     const std::size_t length = part != nullptr ? part->length : 0;
-    const auto time_of = [&](const lane &l) {
-        return static_cast<double>(l.outstanding_bytes + length) / weight_of(l);
-    };
     lane *best = nullptr;
     double best_time = -1; // not known yet: the only lane needs none
     for (lane *l : ep_.lanes()) {
@@ -170,8 +201,8 @@ lane *ep_tx::pick_best(const transfer *part)
             best = l;
             continue;
         }
-        best_time = best_time < 0 ? time_of(*best) : best_time;
-        if (const double time = time_of(*l); time < best_time) {
+        best_time = best_time < 0 ? time_of(*best, length) : best_time;
+        if (const double time = time_of(*l, length); time < best_time) {
             best = l;
             best_time = time;
         }
@@ -184,6 +215,7 @@ void ep_tx::load(lane &over, std::size_t bytes, core::op_kind kind)
     ++over.posted;
     ++over.outstanding;
     over.outstanding_bytes += bytes;
+    over.port().posted(bytes);
     over.rma_bytes += kind == core::op_kind::AM ? 0 : bytes;
     ++over.port().count.posted;
     over.port().count.tx_bytes += bytes;
@@ -202,8 +234,10 @@ void ep_tx::unload(const core::lane_ref &where, std::size_t bytes, core::op_kind
 void ep_tx::unload(lane &over, std::size_t bytes, core::op_kind kind)
 {
     const std::size_t of_rma = kind == core::op_kind::AM ? 0 : bytes;
+    const std::uint64_t known = std::min<std::uint64_t>(over.outstanding_bytes, bytes);
     over.outstanding -= over.outstanding != 0 ? 1 : 0;
-    over.outstanding_bytes -= std::min<std::uint64_t>(over.outstanding_bytes, bytes);
+    over.outstanding_bytes -= known;
+    over.port().ended(known);
     over.rma_bytes -= std::min<std::uint64_t>(over.rma_bytes, of_rma);
 }
 
@@ -299,7 +333,7 @@ ufx_status_t ep_tx::post_slice(request &r, bool &more)
     slice.remote += r.offset;
     slice.length = std::min(r.chunk, piece.length - r.offset);
     lane *over = pick(&slice);
-    if (over == nullptr) {
+    if (over == nullptr || (ep_.lanes().size() > 1 && holds_back(*over, slice, r))) {
         return UFX_OK;
     }
     if (r.group != 0) {

@@ -355,6 +355,7 @@ void lane::purge(const core::landed_position &landed)
     for (const core::purged_op &op : run.ops) {
         peer_.count_purged(op);
     }
+    port_.forget_speed();
     const bool had_traffic = std::any_of(run.ops.begin(), run.ops.end(), [](const auto &op) {
         return op.fragment.kind != core::op_kind::NOP;
     });

@@ -100,6 +100,7 @@ ufx_status_t rail::open()
     }
     iface_ = std::move(fresh);
     attr_ = attr;
+    speed_.set_nominal(attr.bandwidth);
     probes_.open(now->md.get(), (domain.attr().flags & UFX_UCT_MD_FLAG_REG) != 0);
     const md_ref before = std::exchange(md_ref_, now);
     worker_.ctx().rail_moved(md_, before, now);
@@ -177,7 +178,9 @@ bool rail::reaches(const rail_address &other) const
 
 void rail::remove_lane(lane &l)
 {
-    std::erase(lanes_, &l);
+    if (std::erase(lanes_, &l) != 0) {
+        ended(l.outstanding_bytes);
+    }
 }
 
 bool rail::needs_memh() const
@@ -321,6 +324,7 @@ void rail::query_port()
         return;
     }
     attr_.bandwidth = fresh.bandwidth;
+    speed_.set_nominal(fresh.bandwidth);
     attr_.port_active = fresh.port_active;
     port_changed(fresh.port_active != 0, nullptr);
 }
@@ -338,6 +342,7 @@ void rail::poll(core::time_ns now, core::time_ns active)
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         check_stall(*lanes_[i], now, active);
     }
+    speed_.look(active, std::exchange(ended_, 0), std::exchange(least_, outstanding_));
     silence_.look(*this, now);
 }
 

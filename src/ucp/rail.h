@@ -13,6 +13,7 @@
 #include "ucp/core/types.h"
 #include "ucp/handles.h"
 #include "ucp/probe_memory.h"
+#include "ucp/rail_speed.h"
 #include "ucp/silence.h"
 #include "ucp/uct_owners.h"
 #include "ucs/owner.h"
@@ -20,6 +21,7 @@
 
 #include <ufx/uct.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -73,6 +75,10 @@ public:
     void remove_lane(lane &l);
     const std::vector<lane *> &lanes() const { return lanes_; }
     bool has_outstanding() const;
+    // Bytes per second: as measured, or as the device says.
+    const rail_speed &speed() const { return speed_; }
+    // What was posted there was taken back.
+    void forget_speed() { speed_.forget(); }
 
     // Looks for stalls and for a port that changed without an event.
     void poll(core::time_ns now, core::time_ns active);
@@ -88,6 +94,15 @@ public:
         std::uint64_t recoveries = 0;
     };
     counters count;
+    // Of all its lanes, of whatever ep: posted and not final. From ep_tx.
+    std::uint64_t outstanding_bytes() const { return outstanding_; }
+    void posted(std::uint64_t bytes) { outstanding_ += bytes; }
+    void ended(std::uint64_t bytes)
+    {
+        outstanding_ -= bytes;
+        least_ = std::min(least_, outstanding_);
+        ended_ += bytes;
+    }
 
 private:
     friend struct ucs::owner_access;
@@ -125,6 +140,10 @@ private:
     bool injected_down_ = false;
     bool is_lost_ = false;           // its device failed, and is not open again
     core::time_ns next_port_poll_ = 0;
+    rail_speed speed_;
+    std::uint64_t outstanding_ = 0;
+    std::uint64_t least_ = 0; // of outstanding_, since speed_ looked
+    std::uint64_t ended_ = 0; // since then
     std::vector<lane *> lanes_;
     lane_silence silence_;
     probe_memory probes_;

@@ -15,5 +15,5 @@ UCP_SPINE_SOURCES = $(UNIT_ucp_replaced) $(UNIT_ucp_control) $(UNIT_ucp_worker) 
 	%D%/address.h %D%/causes.h %D%/config.h %D%/context.h %D%/control_conn.h %D%/control_frame.h \
 	%D%/control_link.h %D%/control_path.h %D%/debug_commands.h %D%/debug_socket.h %D%/dump.h \
 	%D%/dump_writer.h %D%/ep.h %D%/failover_stats.h %D%/handles.h %D%/lane.h %D%/lane_control.h \
-	%D%/listener.h %D%/peer.h %D%/probe_memory.h %D%/prober.h %D%/progress_thread.h %D%/rail.h %D%/rail_needs.h %D%/refuse.h %D%/silence.h %D%/uct_owners.h %D%/wakeup.h \
+	%D%/listener.h %D%/peer.h %D%/probe_memory.h %D%/prober.h %D%/progress_thread.h %D%/rail.h %D%/rail_speed.h %D%/rail_needs.h %D%/refuse.h %D%/silence.h %D%/uct_owners.h %D%/wakeup.h \
 	%D%/worker.h

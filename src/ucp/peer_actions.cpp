@@ -356,7 +356,8 @@ void peer::pair_or_accept(const core::act::incoming_ep &a, const core::lane_name
         return;
     }
     // Both sides made an ep to each other at once: the connection number pairs them into one.
-    for (const auto &[id, e] : eps_) {
+    for (const auto &known_ep : eps_) {
+        const ep *e = known_ep.second; // a lambda of clang 14 captures no binding
         if (e->connection() == connection && e->failover() != nullptr &&
             e->failover()->peer_id() == 0 && (connection & listener_connection) == 0) {
             std::visit(

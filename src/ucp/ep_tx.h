@@ -145,7 +145,6 @@ private:
     lane *pick(const transfer *part);
     lane *pick_best(const transfer *part);
     bool holds_back(const lane &over, const transfer &part, const request &r);
-    static bool reaches(const lane &over, const transfer &part);
     double time_of(const lane &over, std::size_t length) const;
     double weight_of(const lane &over) const;
     std::size_t room_of(const lane &over) const;

@@ -47,6 +47,11 @@ const rkey::unpacked *key_on(const lane &over, rkey &key)
     return key.on(over.port().md(), over.remote_index(), over.remote_generation());
 }
 
+bool reaches(const lane &over, const transfer &part)
+{
+    return key_on(over, *part.key) != nullptr && over.serves(part.memory);
+}
+
 } // namespace
 
 std::size_t ep_tx::chunk_of(std::size_t length, bool is_put) const
@@ -143,11 +148,6 @@ std::size_t ep_tx::room_of(const lane &over) const
     return (ahead == 0 || all <= min_chunk || all <= room_of(over)) && reaches(over, *part);
 }
 
-bool ep_tx::reaches(const lane &over, const transfer &part)
-{
-    return key_on(over, *part.key) != nullptr && over.serves(part.memory);
-}
-
 // When it would have moved `length` more bytes, beside what other eps have posted on its port.
 double ep_tx::time_of(const lane &over, std::size_t length) const
 {
@@ -159,6 +159,9 @@ double ep_tx::time_of(const lane &over, std::size_t length) const
 // through with all that is left before.
 bool ep_tx::holds_back(const lane &over, const transfer &part, const request &r)
 {
+    if (rma_queue_.empty() || &rma_queue_.back() != &r) {
+        return false; // what is behind it needs every lane
+    }
     const double own = time_of(over, part.length);
     const auto is_before = [&](std::size_t rest) {
         return std::any_of(ep_.lanes().begin(), ep_.lanes().end(), [&](const lane *other) {
@@ -167,8 +170,7 @@ bool ep_tx::holds_back(const lane &over, const transfer &part, const request &r)
         });
     };
     const std::size_t of_piece = r.pieces[r.piece].length - r.offset;
-    const bool is_last = !rma_queue_.empty() && &rma_queue_.back() == &r;
-    if (!is_last || !is_before(of_piece)) { // what is behind it needs every lane
+    if (!is_before(of_piece)) {
         return false;
     }
     std::size_t rest = of_piece;

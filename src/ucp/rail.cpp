@@ -342,7 +342,9 @@ void rail::poll(core::time_ns now, core::time_ns active)
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         check_stall(*lanes_[i], now, active);
     }
-    speed_.look(active, std::exchange(ended_, 0), std::exchange(least_, outstanding_));
+    const std::uint64_t ended = count.tx_bytes - outstanding_;
+    speed_.look(active, ended - std::exchange(ended_seen_, ended),
+                std::exchange(least_, outstanding_));
     silence_.look(*this, now);
 }
 

@@ -101,7 +101,6 @@ public:
     {
         outstanding_ -= bytes;
         least_ = std::min(least_, outstanding_);
-        ended_ += bytes;
     }
 
 private:
@@ -143,7 +142,7 @@ private:
     rail_speed speed_;
     std::uint64_t outstanding_ = 0;
     std::uint64_t least_ = 0; // of outstanding_, since speed_ looked
-    std::uint64_t ended_ = 0; // since then
+    std::uint64_t ended_seen_ = 0; // bytes that had ended when speed_ looked
     std::vector<lane *> lanes_;
     lane_silence silence_;
     probe_memory probes_;

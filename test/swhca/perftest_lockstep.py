@@ -45,6 +45,7 @@ def same_twice(checks, seconds, seed):
 
 def broken(checks):
     mine, peers, environment = RAILS[1]
+    environment = dict(environment, UFX_TEST_WORDS="it's two words")
     words = ("--seconds", "30", "--seed", "3", "--break", "corrupt")
     status, first, text = soak(mine, peers, environment, *words)
     last = text.strip().splitlines()[-1]

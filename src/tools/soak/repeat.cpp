@@ -32,7 +32,8 @@ std::string settings()
         const std::string_view setting = *each;
         if (setting.starts_with("UFX_") && !setting.starts_with("UFX_SWHCA_") &&
             !setting.starts_with("UFX_IB_EVENT_THREAD=")) {
-            text += quoted(setting) + " ";
+            const std::size_t value = setting.find('=') + 1; // a name in quotes would be a command's
+            text += std::string(setting.substr(0, value)) + quoted(setting.substr(value)) + " ";
         }
     }
     return text;

@@ -52,7 +52,9 @@ bool control_conn::send(std::span<const std::uint8_t> frame)
         return false;
     }
     out_.insert(out_.end(), frame.begin(), frame.end());
-    if (!path_.gather(*this)) {
+    // A connecting one writes when it is connected; much is written along the way.
+    const bool is_much = out_.size() - out_done_ > read_chunk;
+    if (phase_ != phase::CONNECTING && (is_much || !path_.gather(*this))) {
         flush();
     }
     return true;

@@ -240,7 +240,7 @@ bool ep_tx::post_am_at_once(request &r)
 {
     core::ep *machine = ep_.failover();
     if (machine == nullptr || posting_ || r.count != 1 || r.group != 0 || !am_queue_.empty() ||
-        machine->tx().any_waits()) {
+        machine->tx().any_waits() || !machine->frozen().empty()) {
         return false;
     }
     lane *over = pick(nullptr);

@@ -189,9 +189,8 @@ void peer::act(const core::act::lane_live &a)
 
 void peer::act(const core::act::gate_lane &a)
 {
-    ep *e = find_ep(a.lane.ep);
-    if (e != nullptr && a.open) {
-        e->tx.wake();
+    if (ep *e = find_ep(a.lane.ep)) {
+        e->tx.wake(); // also what was held back for a lane that is closed now
     }
 }
 

@@ -79,7 +79,10 @@ void request::on_deadline(void *arg, std::uint64_t)
 
 request_pool::~request_pool()
 {
-    table_.for_each([this](ucs::handle, request &r) { requests_.give_back(&r); });
+    table_.for_each([this](ucs::handle, request &r) {
+        r.release_memories();
+        requests_.give_back(&r);
+    });
 }
 
 void request_pool::undoer::operator()(request *r) const

@@ -364,6 +364,24 @@ TEST_CASE("ucp: a peer that goes after its eps were closed is no error", "[data]
     CHECK(log.count(UFX_UCS_LOG_INFO, "has gone, after its eps") == 1);
 }
 
+TEST_CASE("ucp: what a worker's open operations had registered goes with it", "[data][tcp]")
+{
+    pair p;
+    const std::size_t mapped = ufx::ucp::context::of(p.a.context).memory.size();
+    std::vector<std::byte> local(1 << 20);
+    waiter w;
+    w.params.field_mask |= UFX_UCP_OP_PARAM_FLAGS;
+    w.params.flags = UFX_UCP_OP_AM_RNDV;
+    w.posted(ufx_ucp_am_send(p.a.ep, 1, nullptr, 0, local.data(), local.size(), &w.params, nullptr));
+    (void)ufx_ucp_worker_progress(p.a.worker);
+    CHECK(ufx::ucp::context::of(p.a.context).memory.size() == mapped + 1);
+    ufx_ucp_rkey_destroy(p.a.peer_key);
+    p.a.peer_key = nullptr;
+    ufx_ucp_worker_destroy(p.a.worker);
+    p.a.worker = nullptr;
+    CHECK(ufx::ucp::context::of(p.a.context).memory.size() == mapped);
+}
+
 TEST_CASE("op_state: what comes after the first terminal event changes nothing", "[data][M12]")
 {
     ufx::ucp::core::op_state state(2);

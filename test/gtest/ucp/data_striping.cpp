@@ -37,6 +37,7 @@ public:
         }
         return ms;
     }
+    void stop(unsigned rail) { per_ms_[rail] = 0; }
     double megabytes_per_s(unsigned rail) const
     {
         return ufx::ucp::worker::of(pair.a.worker).rails()[rail]->speed().bytes_per_s() / 1e6;
@@ -115,6 +116,34 @@ TEST_CASE("ucp: a slow rail does not hold the fast one back", "[data][fake]")
     CHECK(rails.run([&] { return w.is_done(); }) < 16);
     CHECK(w.status == UFX_OK);
     CHECK(first_difference(p.b.memory, local.size(), 1) == local.size());
+}
+
+TEST_CASE("ucp: what is held back for a rail that fails goes by the slow one at once", "[data][fake]")
+{
+    slow_rails rails(100, 2);
+    fake_pair &p = rails.pair;
+    std::vector<std::byte> local(1 << 20);
+    const std::vector<ufx_ucp_transfer_t> parts(
+        32, {local.data(), p.a.peer_addr, local.size(), p.a.peer_key, nullptr});
+    waiter list;
+    list.posted(ufx_ucp_put_list(p.a.ep, parts.data(), 16, nullptr, &list.params, nullptr));
+    (void)rails.run([&] { return list.is_done(); });
+    REQUIRE(list.status == UFX_OK);
+
+    const auto &ports = ufx::ucp::worker::of(p.a.worker).rails();
+    waiter again;
+    again.posted(ufx_ucp_put_list(p.a.ep, parts.data(), 32, nullptr, &again.params, nullptr));
+    const auto posted = [&] { return ports[0]->count.tx_bytes + ports[1]->count.tx_bytes; };
+    const std::uint64_t first = posted();
+    (void)rails.run([&] {
+        return again.is_done() ||
+               (posted() - first > 13 << 20 && ports[1]->outstanding_bytes() == 0);
+    });
+    REQUIRE(posted() - first < 32 << 20); // the slow one waits beside what is left
+    rails.stop(0);
+    const std::uint64_t before = ports[1]->count.tx_bytes;
+    p.own(0).tell(UFX_UCT_IFACE_PORT_DOWN);
+    CHECK(rails.run([&] { return ports[1]->count.tx_bytes != before; }) < 20); // not after its grace
 }
 
 TEST_CASE("ucp: what one ep has under way counts when another one chooses a rail", "[data][fake]")

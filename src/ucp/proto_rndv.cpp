@@ -147,8 +147,9 @@ void ep_rx::deliver_rts(recv_message &message)
     const am_handlers::am_handler handler = message.id < UFX_UCP_AM_ID_MAX
                                                 ? ep_.home().handlers.am(message.id)
                                                 : am_handlers::am_handler{};
-    if (take_revoked(body.request) || handler.cb == nullptr) {
-        send_ats(ep_, message, UFX_OK);
+    const bool is_revoked = take_revoked(body.request);
+    if (is_revoked || handler.cb == nullptr) {
+        send_ats(ep_, message, is_revoked ? UFX_ERR_CANCELED : UFX_OK); // it may overtake the ack
         drop(message);
         return;
     }

@@ -2,8 +2,12 @@
 // Rendezvous over the scripted transport: what is sent while nothing can be posted.
 #include "data_fake_pair.h"
 
+#include "ucp/control_path.h"
+#include "ucp/worker.h"
+
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 using ufx::test::fake_pair;
@@ -72,4 +76,44 @@ TEST_CASE(
         CHECK(receiver.got.status == UFX_OK);
         CHECK(receiver.into == payload);
     }
+}
+
+TEST_CASE("ucp: a rendezvous that was taken back before it arrived ends as that, whatever comes first",
+          "[data][fake]")
+{
+    using ufx::ucp::core::revoke_ack_msg;
+    fake_pair p;
+    int calls = 0;
+    REQUIRE(ufx_ucp_worker_set_am_handler(
+                p.b.worker, 9,
+                [](void *arg, const ufx_ucp_am_t *) noexcept -> ufx_status_t {
+                    ++*static_cast<int *>(arg);
+                    return UFX_OK;
+                },
+                &calls) == UFX_OK);
+    bool revoked = false;
+    ufx::ucp::worker::of(p.b.worker).control().filter.copies = [&](auto, const auto &msg) {
+        revoked = revoked || std::holds_alternative<revoke_ack_msg>(msg);
+        return std::holds_alternative<revoke_ack_msg>(msg) ? 0 : 1; // the answer comes first
+    };
+    for (unsigned rail : {0U, 1U}) {
+        p.own(rail).data.hold();
+    }
+    const std::vector<std::byte> payload(20 * fake_pair::mtu);
+    waiter w;
+    w.params.field_mask |= UFX_UCP_OP_PARAM_FLAGS;
+    w.params.flags = UFX_UCP_OP_AM_RNDV;
+    ufx_ucp_request_h request = nullptr;
+    w.posted(ufx_ucp_am_send(p.a.ep, 9, nullptr, 0, payload.data(), payload.size(), &w.params, &request));
+    p.rounds(5);
+    REQUIRE(ufx_ucp_request_cancel(request) == UFX_OK);
+    REQUIRE(p.until([&] { return revoked; }));
+    for (unsigned rail : {0U, 1U}) {
+        p.own(rail).data.open();
+    }
+    REQUIRE(p.until_done(w));
+    CHECK(w.status == UFX_ERR_CANCELED);
+    CHECK(calls == 0);
+    ufx::ucp::worker::of(p.b.worker).control().filter.copies = nullptr;
+    ufx_ucp_request_free(request);
 }

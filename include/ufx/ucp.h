@@ -648,7 +648,8 @@ typedef struct ufx_ucp_notify {
 
 /**
  * Writes a list. The peer's notify handler runs exactly once, after all of it is in the peer's
- * memory. OK: the notification was delivered (without one: all is applied).
+ * memory. OK: the peer's worker has the notification (without one: all is applied); its handler may
+ * run later.
  *
  * @param transfers  `count` entries, copied by the call
  * @param notify     may be NULL
